@@ -1,0 +1,39 @@
+//! The words of Agentyard: ids, validated names, permissions, roles, the [`Caller`],
+//! entities, limits, secrets, pages and the clock.
+//!
+//! Everything here is a value. The crate does no I/O, starts nothing, reads no
+//! environment and knows no database, transport or file system, so that every
+//! other crate can speak in its terms.
+
+#![warn(missing_docs)]
+
+mod ids;
+mod names;
+mod time;
+
+mod permission;
+mod toolset;
+
+mod role;
+
+mod caller;
+mod delegation;
+
+mod audit;
+mod token;
+
+mod page;
+mod secret;
+
+pub use audit::{AuditEvent, AuditFilter, AuditRecord, Outcome};
+pub use caller::{Caller, Denied, RequestId, Subject};
+pub use delegation::{Delegated, MAX_DELEGATION_DEPTH};
+pub use ids::{AuditId, InvalidId, JobId, TenantId, TokenId, UserId};
+pub use names::{InvalidName, RoleName, TenantName, TokenName, UserName};
+pub use page::{Cursor, InvalidCursor, MAX_PAGE_SIZE, Page, PageRequest};
+pub use permission::{Permission, Permissions, UnknownPermission};
+pub use role::Role;
+pub use secret::Secret;
+pub use time::{Clock, InvalidTimestamp, Timestamp};
+pub use token::{NewToken, Token, TokenFilter};
+pub use toolset::{Toolset, Toolsets, UnknownToolset};
