@@ -1,1 +1,27 @@
-//! Being written.
+//! The edge: who calls is settled here, and the operations are put into the words of
+//! MCP and REST by one adapter each, neither of which knows an operation by name.
+//!
+//! This crate touches sockets. What it serves comes from the operations; it holds no
+//! rule of its own about who may do what, beyond finding out who calls.
+
+pub mod edge;
+
+mod failure;
+mod platform;
+
+mod mcp;
+mod rest;
+
+mod http;
+
+mod bridge;
+mod remote;
+
+pub use bridge::{BridgeError, bridge};
+pub use edge::{AuthMode, AuthSettings, HttpSettings};
+pub use failure::error_object;
+pub use http::{HttpServer, Readiness, RenderMetrics};
+pub use mcp::{McpServer, serve_stdio};
+pub use platform::Platform;
+pub use remote::{RemoteError, RemoteServer};
+pub use rest::openapi_document;

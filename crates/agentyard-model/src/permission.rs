@@ -169,7 +169,7 @@ impl Permissions {
 
     /// Whether there is none in the set.
     #[must_use]
-    pub const fn is_empty(self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.bits == 0
     }
 

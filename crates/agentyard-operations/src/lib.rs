@@ -1,1 +1,46 @@
-//! Being written.
+//! What a client may ask for: one file per noun, wire types, and the registry.
+//!
+//! An operation is declared once, here; MCP tools, REST routes with their OpenAPI
+//! document, and commands are made from the registry by one adapter each, none of
+//! which knows an operation by name. This crate touches the services and nothing else.
+
+#![warn(missing_docs)]
+
+mod operation;
+mod progress;
+
+mod arguments;
+mod level;
+mod output;
+mod schema;
+mod texts;
+
+mod measure;
+mod registry;
+mod selection;
+
+// The nouns, in the order in which their operations are shown.
+mod git;
+
+mod identities;
+
+mod tokens;
+
+mod audit;
+
+use std::sync::OnceLock;
+
+pub use arguments::nearest;
+pub use level::Level;
+pub use operation::{Access, Context, Effect, Method, Operation, Route};
+pub use output::{Output, Presentation, Reply};
+pub use progress::{Progress, Step};
+pub use registry::{Entry, Face, Registered, Registry};
+pub use selection::Selection;
+pub use texts::arguments_from_texts;
+
+/// All operations.
+pub fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| Registry::of(&[git::ALL, identities::ALL, tokens::ALL, audit::ALL]))
+}

@@ -1,1 +1,64 @@
-//! Being written.
+//! What Agentyard does: one module per noun.
+//!
+//! Every method takes the [`Caller`](agentyard_model::Caller) first and checks what it
+//! may do before anything else, so that no face can forget it. Services return data;
+//! they know no transport and print nothing. A caller who goes away drops the future,
+//! and that is what cancels the work.
+//!
+//! A module may use those listed above it here; the order of this list is the
+//! architecture.
+
+#![warn(missing_docs)]
+
+mod error;
+
+mod audit;
+
+mod identities;
+
+mod tokens;
+
+mod history_cursor;
+mod working_directories;
+
+mod repositories;
+
+use agentyard_git::Roots;
+use agentyard_model::Clock;
+use agentyard_store::Store;
+
+pub use agentyard_git::{
+    Commit, Conflict, DecorationKind, Moved, Operation as OperationInProgress, Person, Remote, Status, Tag,
+};
+pub use agentyard_store::{AuditFault, AuditVerification};
+pub use audit::AuditLog;
+pub use error::{Error, ErrorKind, Result};
+pub use identities::{Identities, VouchedIdentity};
+pub use repositories::{History, HistoryRequest, Repositories, RepositoryStatus, Snapshot};
+pub use tokens::{IssuedToken, TokenRequest, Tokens};
+pub use working_directories::WorkingDirectories;
+
+/// Everything that the platform does.
+pub struct Services {
+    /// The log of what was done.
+    pub audit: AuditLog,
+    /// Who callers are.
+    pub identities: Identities,
+    /// Tokens.
+    pub tokens: Tokens,
+    /// Repositories.
+    pub repositories: Repositories,
+}
+
+impl Services {
+    /// The services over these ports. Nothing is opened yet.
+    #[must_use]
+    pub fn new(store: &Store, roots: Roots, working_directories: WorkingDirectories, clock: Clock) -> Self {
+        Self {
+            audit: AuditLog::new(store.clone()),
+            identities: Identities::new(store.clone()),
+            tokens: Tokens::new(store.clone(), clock.clone()),
+            repositories: Repositories::new(roots, working_directories, clock),
+        }
+    }
+}

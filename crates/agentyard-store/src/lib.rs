@@ -1,1 +1,42 @@
-//! Being written.
+//! The database: one [`Store`] over SQLite or PostgreSQL.
+//!
+//! It touches the database and, for SQLite, the data directory; nothing else. The
+//! queries are one text for both engines, the tables are two (`migrations/`), and every
+//! test runs on both. A mutation writes its audit row in its own transaction, so there
+//! is never one without the other. What comes in and goes out is in the terms of
+//! `agentyard-model`; no type of the database library leaves this crate.
+
+#![warn(missing_docs)]
+
+mod error;
+mod settings;
+mod text;
+
+mod database;
+mod migrations;
+mod store;
+
+mod audit;
+
+mod roles;
+mod tenants;
+mod users;
+
+mod secrets;
+mod tokens;
+
+mod jobs;
+mod working_directories;
+
+pub use audit::{Audit, AuditFault, AuditFaultKind, AuditVerification};
+pub use error::{DatabaseError, Error, Result};
+pub use jobs::{Enqueued, Job, JobState, Jobs, LeasedJob, NewJob};
+pub use migrations::AppliedMigration;
+pub use roles::Roles;
+pub use secrets::{TokenHash, generate_token_secret};
+pub use settings::StoreSettings;
+pub use store::Store;
+pub use tenants::{Tenant, Tenants};
+pub use tokens::{Authenticated, Authentication, Refused, Revocation, Tokens};
+pub use users::{NewUser, User, Users};
+pub use working_directories::WorkingDirectories;

@@ -1,1 +1,11 @@
-//! Being written.
+//! What tests stand on: both databases, temporary repositories, and a whole platform
+//! with a clock that stands still. Not shipped.
+
+#![expect(clippy::expect_used, reason = "in a test there is nobody to hand an error to")]
+
+pub mod databases;
+mod platform;
+mod repository;
+
+pub use platform::TestPlatform;
+pub use repository::TestRepository;

@@ -1,2 +1,84 @@
-//! Being written.
-fn main() {}
+//! The one binary: configuration, wiring, and every command.
+//!
+//! It alone reads the environment, the command line and configuration files, and it
+//! alone prints. Everything it does is in the crates below.
+
+mod cli;
+mod clients;
+mod commands;
+mod config;
+mod doctor;
+mod exit;
+mod platform;
+mod render;
+mod runtime;
+mod telemetry;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+
+use crate::cli::{Cli, Command, ConfigCommand, McpCommand};
+use crate::commands::operation;
+use crate::exit::Failure;
+use crate::platform::Setting;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let matches = cli::command(&arguments).get_matches_from(&arguments);
+    let typed = operation::find(&matches);
+    let verify = matches
+        .subcommand_matches("audit")
+        .is_some_and(|audit| audit.subcommand_matches("verify").is_some());
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        // What the registry has added is not a command of the binary's own; its global
+        // options are read the same way.
+        Err(_) if typed.is_some() || verify => Cli {
+            global: cli::GlobalArgs::of(&matches),
+            command: None,
+        },
+        Err(error) => error.exit(),
+    };
+    let json = cli.global.json;
+    let result = Setting::read(cli.global).and_then(|setting| match (typed, cli.command) {
+        (Some(typed), _) => commands::run::run(&setting, typed),
+        (None, _) if verify => commands::audit::verify(&setting),
+        (None, Some(command)) => run(&setting, command),
+        (None, None) => bare(&setting),
+    });
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(json),
+    }
+}
+
+fn run(setting: &Setting, command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Serve(arguments) => commands::serve::serve(setting, &arguments),
+        Command::Mcp(arguments) => match arguments.command {
+            None => commands::mcp::serve(setting, &arguments.selection),
+            Some(McpCommand::Install(arguments)) => commands::install::install(setting, &arguments),
+        },
+        Command::Migrate => commands::migrate::migrate(setting),
+        Command::Doctor => commands::doctor::doctor(setting),
+        Command::Config(ConfigCommand::Show) => commands::config::show(setting),
+        Command::Config(ConfigCommand::Reference) => commands::config::reference(),
+        Command::Completions { shell } => commands::generate::completions(shell),
+        Command::Generate { directory } => commands::generate::documents(&directory),
+        Command::BenchStatus { path, count } => commands::bench::status(&path, count),
+    }
+}
+
+/// Without a command: what the environment asks for, as other MCP servers do, else help.
+fn bare(setting: &Setting) -> Result<ExitCode, Failure> {
+    match config::transport_asked_for(&setting.environment)? {
+        Some(config::Transport::Stdio) => commands::mcp::serve(setting, &cli::SelectionArgs::default()),
+        Some(config::Transport::Http) => commands::serve::serve(setting, &cli::ServeArgs::default()),
+        None => {
+            cli::command(&[]).print_help().map_err(Failure::output)?;
+            Ok(ExitCode::from(2))
+        }
+    }
+}

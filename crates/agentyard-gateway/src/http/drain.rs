@@ -1,0 +1,71 @@
+//! Which calls are in progress, so that a server can wait for them before it stops.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use http::Method;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+/// The calls in progress.
+#[derive(Clone, Default)]
+pub(super) struct Drain {
+    calls: TaskTracker,
+}
+
+impl Drain {
+    /// Counts the calls of these routes.
+    pub(super) fn track(&self, routes: Router) -> Router {
+        routes.layer(from_fn_with_state(self.clone(), count))
+    }
+
+    /// Waits until there are none, and says whether that came in time.
+    pub(super) async fn finished(&self, patience: Duration) -> bool {
+        self.calls.close();
+        tokio::time::timeout(patience, self.calls.wait()).await.is_ok()
+    }
+}
+
+/// A call lasts until the last byte of its answer. A `GET` is not waited for: it changes
+/// nothing, and an event stream would never end.
+async fn count(State(drain): State<Drain>, request: Request, next: Next) -> Response {
+    if request.method() == Method::GET {
+        return next.run(request).await;
+    }
+    let token = drain.calls.token();
+    let response = next.run(request).await;
+    response.map(|body| Body::new(Counted { body, _token: token }))
+}
+
+/// A body whose call ends with it.
+struct Counted {
+    body: Body,
+    _token: TaskTrackerToken,
+}
+
+impl HttpBody for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

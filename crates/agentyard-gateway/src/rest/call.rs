@@ -1,0 +1,100 @@
+//! One REST call: arguments from path, query and body; the answer as JSON.
+
+use agentyard_model::Caller;
+use agentyard_operations::{Context, Face, Progress, Registered, Reply, arguments_from_texts};
+use agentyard_services::{Error, ErrorKind, Result};
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Json, Response};
+use http_body_util::BodyExt;
+use serde_json::{Map, Value, json};
+
+use crate::failure::error_object;
+use crate::platform::Platform;
+
+/// Answers one call.
+pub(super) async fn answer(platform: Platform, operation: &'static Registered, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let caller = parts
+        .extensions
+        .remove::<Caller>()
+        .unwrap_or_else(Caller::anonymous);
+    let result = async {
+        let arguments = arguments(operation, &mut parts, body).await?;
+        let context = Context {
+            services: &platform.services,
+            caller: &caller,
+            progress: &Progress::ignored(),
+        };
+        operation.call(context, arguments, platform.presentation, Face::Rest).await
+    }
+    .await;
+    match result {
+        Ok(Reply::Structured { json, .. }) => ([(http::header::CONTENT_TYPE, "application/json")], json).into_response(),
+        Ok(Reply::Text { text, next }) => Json(json!({ "text": text, "next_cursor": next })).into_response(),
+        Err(error) => {
+            let body = Json(error_object(&error, &caller.request_id));
+            (status(error.kind()), body).into_response()
+        }
+    }
+}
+
+/// The one place where a kind of failure becomes a status.
+fn status(kind: ErrorKind) -> StatusCode {
+    match kind {
+        ErrorKind::InvalidInput => StatusCode::BAD_REQUEST,
+        ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorKind::Forbidden => StatusCode::FORBIDDEN,
+        ErrorKind::NotFound => StatusCode::NOT_FOUND,
+        ErrorKind::Conflict => StatusCode::CONFLICT,
+        ErrorKind::LimitExceeded => StatusCode::TOO_MANY_REQUESTS,
+        ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+async fn arguments(operation: &Registered, parts: &mut Parts, body: Body) -> Result<Map<String, Value>> {
+    let path = RawPathParams::from_request_parts(parts, &())
+        .await
+        .map_err(|_| Error::invalid("the path is not valid UTF-8"))?;
+    let query = query_pairs(parts)?;
+    let pairs = path
+        .iter()
+        .chain(query.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    let mut arguments = arguments_from_texts(operation, pairs)?;
+    if operation.entry().route.method.has_body() {
+        for (name, value) in body_object(body).await? {
+            if arguments.contains_key(&name) {
+                return Err(Error::invalid(format!("argument `{name}`: given in the address and in the body")));
+            }
+            arguments.insert(name, value);
+        }
+    }
+    Ok(arguments)
+}
+
+fn query_pairs(parts: &Parts) -> Result<Vec<(String, String)>> {
+    axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+        .map(|query| query.0)
+        .map_err(|_| Error::invalid("the query cannot be read: expected `name=value` pairs joined by `&`"))
+}
+
+/// The arguments in the body. The edge has bounded its size.
+async fn body_object(body: Body) -> Result<Map<String, Value>> {
+    let bytes = body
+        .collect()
+        .await
+        .map_err(|error| {
+            Error::new(ErrorKind::LimitExceeded, "the body is longer than allowed, or broke off")
+                .because(error)
+                .hint("send less, or raise `http.max_body_bytes`")
+        })?
+        .to_bytes();
+    if bytes.is_empty() {
+        return Ok(Map::new());
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Error::invalid(format!("the body is not a JSON object: {error}")))
+}

@@ -1,0 +1,132 @@
+//! The OpenAPI document, made from the registry.
+
+use agentyard_operations::{Registered, Selection, registry};
+use serde_json::{Map, Value, json};
+
+/// The document of the operations that are offered.
+#[must_use]
+pub fn document(selection: &Selection) -> Value {
+    let mut paths = Map::new();
+    for operation in registry().iter().filter(|operation| selection.offers(operation.entry())) {
+        let route = operation.entry().route;
+        let methods = paths
+            .entry(format!("/api{}", route.path))
+            .or_insert_with(|| Value::Object(Map::new()));
+        methods[route.method.as_str().to_lowercase()] = described(operation);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Agentyard",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "A self-hosted yard for coding agents. Every operation here is an MCP tool and a command, too.",
+            "license": { "name": "MIT OR Apache-2.0" },
+        },
+        "security": [{ "bearer": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "bearer": { "type": "http", "scheme": "bearer", "description": "A token of `agentyard token create`, or a JWT." },
+            },
+            "schemas": { "Error": error_schema() },
+            "responses": {
+                "Error": {
+                    "description": "Why it could not be done, and what to do next.",
+                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+                },
+            },
+        },
+    })
+}
+
+fn described(operation: &Registered) -> Value {
+    let entry = operation.entry();
+    let (summary, _) = operation
+        .description()
+        .split_once(". ")
+        .unwrap_or((operation.description().trim_end_matches('.'), ""));
+    let mut described = json!({
+        "operationId": entry.name,
+        "tags": [entry.toolset],
+        "summary": summary,
+        "description": operation.description(),
+        "x-effect": entry.effect.as_str(),
+        "x-permission": entry.permission(),
+        "responses": {
+            "200": {
+                "description": "Done.",
+                "content": { "application/json": { "schema": operation.output_schema() } },
+            },
+            "default": { "$ref": "#/components/responses/Error" },
+        },
+    });
+    let in_path: Vec<&str> = entry.route.parameters().collect();
+    let (path, rest): (Vec<_>, Vec<_>) = operation
+        .properties()
+        .iter()
+        .partition(|(name, _)| in_path.contains(&name.as_str()));
+    let mut parameters: Vec<Value> = path.iter().map(|(name, schema)| parameter(name, schema, "path", true)).collect();
+    if entry.route.method.has_body() {
+        described["requestBody"] = body(operation, &rest);
+    } else {
+        parameters.extend(
+            rest.iter()
+                .map(|(name, schema)| parameter(name, schema, "query", operation.requires(name))),
+        );
+    }
+    if !parameters.is_empty() {
+        described["parameters"] = parameters.into();
+    }
+    described
+}
+
+fn parameter(name: &str, schema: &Value, place: &str, required: bool) -> Value {
+    let mut schema = schema.clone();
+    let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+    json!({ "name": name, "in": place, "required": required, "description": description, "schema": schema })
+}
+
+fn body(operation: &Registered, properties: &[(&String, &Value)]) -> Value {
+    let required: Vec<&String> = properties
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| operation.requires(name))
+        .collect();
+    let properties: Map<String, Value> = properties
+        .iter()
+        .map(|(name, schema)| ((*name).clone(), (*schema).clone()))
+        .collect();
+    json!({
+        "required": !required.is_empty(),
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "properties": properties,
+                    "required": required,
+                    "additionalProperties": false,
+                },
+            },
+        },
+    })
+}
+
+fn error_schema() -> Value {
+    let kinds: Vec<&str> = agentyard_services::ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["kind", "message", "request_id"],
+                "properties": {
+                    "kind": { "type": "string", "enum": kinds },
+                    "message": { "type": "string", "description": "What was attempted, on what, and why it failed." },
+                    "hints": { "type": "array", "items": { "type": "string" }, "description": "What to do next." },
+                    "request_id": { "type": "string", "description": "Names this request in logs and the audit log." },
+                },
+            },
+        },
+    })
+}

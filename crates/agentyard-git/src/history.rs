@@ -1,0 +1,103 @@
+//! The graph of commits, read as far as needed.
+
+mod walk;
+
+use std::collections::HashMap;
+
+use gix::objs::FindExt as _;
+
+use crate::Error;
+
+pub(crate) use walk::{CommitRange, Keep, Simplify, Walk};
+
+/// Commits read so far. They come from the commit-graph file where there is one.
+pub(crate) struct History<'repo> {
+    objects: &'repo gix::Repository,
+    graph: Option<gix::commitgraph::Graph>,
+    shallow: Option<gix::shallow::Commits>,
+    known: HashMap<gix::ObjectId, Node>,
+    commits: Vec<Commit>,
+    buffer: Vec<u8>,
+}
+
+/// A commit of a [`History`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Node(usize);
+
+/// What a walk has to know of a commit.
+pub(crate) struct Commit {
+    pub(crate) id: gix::ObjectId,
+    pub(crate) tree: gix::ObjectId,
+    pub(crate) parents: Vec<gix::ObjectId>,
+    /// When it was committed, in seconds since 1970.
+    pub(crate) time: i64,
+}
+
+impl<'repo> History<'repo> {
+    pub(crate) fn new(objects: &'repo gix::Repository) -> Result<Self, Error> {
+        let shallow = objects.shallow_commits().map_err(Error::read("the shallow file"))?;
+        // The file knows nothing of grafts. One that cannot be read is no loss: it holds nothing of its own.
+        let graph = if shallow.is_some() {
+            None
+        } else {
+            objects.commit_graph_if_enabled().ok().flatten()
+        };
+        Ok(Self {
+            objects,
+            graph,
+            shallow,
+            known: HashMap::new(),
+            commits: Vec::new(),
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Reads a commit, unless that was done before.
+    pub(crate) fn load(&mut self, id: gix::ObjectId) -> Result<Node, Error> {
+        if let Some(node) = self.known.get(&id) {
+            return Ok(*node);
+        }
+        let mut commit = match self.from_graph(id) {
+            Some(commit) => commit,
+            None => self.from_objects(id)?,
+        };
+        if self.shallow.as_ref().is_some_and(|shallow| shallow.binary_search(&id).is_ok()) {
+            commit.parents.clear();
+        }
+        let node = Node(self.commits.len());
+        self.commits.push(commit);
+        self.known.insert(id, node);
+        Ok(node)
+    }
+
+    pub(crate) fn commit(&self, node: Node) -> &Commit {
+        &self.commits[node.0]
+    }
+
+    fn from_graph(&self, id: gix::ObjectId) -> Option<Commit> {
+        let graph = self.graph.as_ref()?;
+        let commit = graph.commit_by_id(id)?;
+        let parents = commit
+            .iter_parents()
+            .map(|parent| parent.ok().map(|position| graph.id_at(position).to_owned()))
+            .collect::<Option<_>>()?;
+        Some(Commit {
+            id,
+            tree: commit.root_tree_id().to_owned(),
+            parents,
+            time: i64::try_from(commit.committer_timestamp()).unwrap_or(i64::MAX),
+        })
+    }
+
+    fn from_objects(&mut self, id: gix::ObjectId) -> Result<Commit, Error> {
+        let read_error = || Error::read(format!("commit {id}"));
+        let commit = self.objects.objects.find_commit(&id, &mut self.buffer).map_err(read_error())?;
+        Ok(Commit {
+            id,
+            tree: commit.tree(),
+            parents: commit.parents().collect(),
+            // A commit without a readable date sorts last, as in git.
+            time: commit.time().map_or(0, |time| time.seconds),
+        })
+    }
+}

@@ -1,0 +1,229 @@
+//! Walking the graph, newest commit first, in the order of `git log`.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Commit, History, Node};
+use crate::Error;
+
+/// Which commits to visit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CommitRange {
+    /// Start here.
+    pub(crate) include: Vec<gix::ObjectId>,
+    /// Leave these out, with everything they descend from.
+    pub(crate) exclude: Vec<gix::ObjectId>,
+    /// Go no further back than this second.
+    pub(crate) since: Option<i64>,
+}
+
+/// Decides where a walk goes on, to follow the history of something smaller than the whole tree.
+pub(crate) trait Simplify {
+    fn keep(&mut self, history: &mut History<'_>, commit: Node) -> Result<Keep, Error>;
+}
+
+/// What becomes of a commit, and of the walk behind it.
+pub(crate) enum Keep {
+    /// Visit it, and go on with all parents.
+    Commit,
+    /// Pass over it, and go on with all parents.
+    Parents,
+    /// Pass over it, and go on with this parent only: the others brought nothing.
+    Parent(usize),
+}
+
+/// A walk over a [`CommitRange`]. Yields one commit after another.
+pub(crate) struct Walk<'walk, 'repo> {
+    history: &'walk mut History<'repo>,
+    simplify: Option<&'walk mut dyn Simplify>,
+    cancel: &'walk AtomicBool,
+    since: i64,
+    queue: BinaryHeap<Queued>,
+    enqueued: usize,
+    /// How many commits in the queue are not excluded.
+    wanted_in_queue: usize,
+    /// By node.
+    marks: Vec<Mark>,
+    /// All that there is to visit, where that has to be known before the first can be.
+    limited: Option<VecDeque<Node>>,
+}
+
+/// Newest first; among equals, first come, first served.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Queued {
+    time: i64,
+    order: Reverse<usize>,
+    node: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    seen: bool,
+    excluded: bool,
+    in_queue: bool,
+}
+
+/// How many excluded commits are looked at after the last interesting one, in case clocks were wrong. git's number.
+const SLOP: usize = 5;
+
+impl<'walk, 'repo> Walk<'walk, 'repo> {
+    pub(crate) fn new(
+        history: &'walk mut History<'repo>,
+        range: &CommitRange,
+        simplify: Option<&'walk mut dyn Simplify>,
+        cancel: &'walk AtomicBool,
+    ) -> Result<Self, Error> {
+        let mut walk = Self {
+            history,
+            simplify,
+            cancel,
+            since: range.since.unwrap_or(i64::MIN),
+            queue: BinaryHeap::new(),
+            enqueued: 0,
+            wanted_in_queue: 0,
+            marks: Vec::new(),
+            limited: None,
+        };
+        for &id in &range.exclude {
+            let node = walk.history.load(id)?;
+            walk.exclude(node);
+            walk.enqueue(node);
+        }
+        for &id in &range.include {
+            let node = walk.history.load(id)?;
+            walk.enqueue(node);
+        }
+        if !range.exclude.is_empty() {
+            walk.limited = Some(walk.limit()?);
+        }
+        Ok(walk)
+    }
+
+    /// The next commit.
+    pub(crate) fn next(&mut self) -> Result<Option<Node>, Error> {
+        if let Some(limited) = &mut self.limited {
+            return Ok(limited.pop_front());
+        }
+        while let Some(node) = self.dequeue()? {
+            if self.history.commit(node).time >= self.since && self.expand(node)? {
+                return Ok(Some(node));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn commit(&self, node: Node) -> &Commit {
+        self.history.commit(node)
+    }
+
+    /// Walks until nothing is left but what is excluded. A commit that is found early may turn out excluded late, so the
+    /// whole range has to be known.
+    fn limit(&mut self) -> Result<VecDeque<Node>, Error> {
+        let mut found = VecDeque::new();
+        let mut oldest = i64::MAX;
+        let mut slop = SLOP;
+        while let Some(node) = self.dequeue()? {
+            let time = self.history.commit(node).time;
+            if time < self.since {
+                self.mark(node).excluded = true;
+            }
+            if !self.mark(node).excluded {
+                oldest = time;
+                if self.expand(node)? {
+                    found.push_back(node);
+                }
+                continue;
+            }
+            for parent in self.parents(node)? {
+                self.exclude(parent);
+                self.enqueue(parent);
+            }
+            let unfinished = match self.queue.peek() {
+                None => break,
+                Some(next) => oldest <= next.time || self.wanted_in_queue > 0,
+            };
+            slop = if unfinished { SLOP } else { slop - 1 };
+            if slop == 0 {
+                break;
+            }
+        }
+        found.retain(|&node| !self.mark(node).excluded);
+        Ok(found)
+    }
+
+    /// Queues the parents of a commit. True when the commit itself is to be visited.
+    fn expand(&mut self, node: Node) -> Result<bool, Error> {
+        let keep = match &mut self.simplify {
+            Some(simplify) => simplify.keep(self.history, node)?,
+            None => Keep::Commit,
+        };
+        let parents = self.parents(node)?;
+        match keep {
+            Keep::Parent(only) => self.enqueue(parents[only]),
+            Keep::Commit | Keep::Parents => parents.into_iter().for_each(|parent| self.enqueue(parent)),
+        }
+        Ok(matches!(keep, Keep::Commit))
+    }
+
+    fn parents(&mut self, node: Node) -> Result<Vec<Node>, Error> {
+        let parents = self.history.commit(node).parents.clone();
+        parents.into_iter().map(|parent| self.history.load(parent)).collect()
+    }
+
+    /// Excludes a commit, and what is already known to be behind it.
+    fn exclude(&mut self, node: Node) {
+        let mut stack = vec![node];
+        while let Some(node) = stack.pop() {
+            let mark = self.mark(node);
+            if mark.excluded {
+                continue;
+            }
+            mark.excluded = true;
+            if mark.in_queue {
+                self.wanted_in_queue -= 1;
+            }
+            let parents = &self.history.commit(node).parents;
+            stack.extend(parents.iter().filter_map(|parent| self.history.known.get(parent)).copied());
+        }
+    }
+
+    fn enqueue(&mut self, node: Node) {
+        let mark = self.mark(node);
+        if mark.seen {
+            return;
+        }
+        mark.seen = true;
+        mark.in_queue = true;
+        let wanted = !mark.excluded;
+        self.wanted_in_queue += usize::from(wanted);
+        self.enqueued += 1;
+        self.queue.push(Queued {
+            time: self.history.commit(node).time,
+            order: Reverse(self.enqueued),
+            node: node.0,
+        });
+    }
+
+    fn dequeue(&mut self) -> Result<Option<Node>, Error> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        let Some(Queued { node, .. }) = self.queue.pop() else {
+            return Ok(None);
+        };
+        let node = Node(node);
+        let mark = self.mark(node);
+        mark.in_queue = false;
+        let wanted = !mark.excluded;
+        self.wanted_in_queue -= usize::from(wanted);
+        Ok(Some(node))
+    }
+
+    fn mark(&mut self, node: Node) -> &mut Mark {
+        if self.marks.len() <= node.0 {
+            self.marks.resize(node.0 + 1, Mark::default());
+        }
+        &mut self.marks[node.0]
+    }
+}

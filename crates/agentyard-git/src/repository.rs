@@ -1,0 +1,162 @@
+//! A repository, opened such that nothing in it can run a program or lead outside the roots.
+
+mod alternates;
+mod contents;
+mod locate;
+mod owner;
+
+use std::path::Path;
+
+use crate::descriptor::{as_path, magic_path};
+use crate::{Confined, Error};
+use locate::Location;
+pub(crate) use locate::{looks_like_git_dir, parse_git_file};
+
+/// An open repository.
+///
+/// What a hostile repository might try, and why it does not work here:
+///
+/// - Its `.git` file or link, `commondir`, `core.worktree` or alternates name another directory: each is looked up inside
+///   the roots, and the repository is refused when one leaves them. So are links and pipes inside the git directory.
+/// - Its configuration names programs (filters, textconv, external diffs, hooks, fsmonitor, ssh commands): gix takes
+///   programs only from sections it is told to trust, and it is told to trust none of the repository's; what gix could
+///   start even so is never asked for. Filters are dropped once more where content is compared.
+/// - Its configuration names files (`include.path`, `core.excludesFile`, `core.attributesFile`): includes are not followed,
+///   and the others are read from trusted sections only.
+/// - An object is missing on purpose, to be fetched from a promisor: gix never fetches one; this build has no network.
+#[derive(Clone)]
+pub struct Repository {
+    inner: gix::ThreadSafeRepository,
+    git_dir: Confined,
+    common_dir: Confined,
+    worktree: Option<Confined>,
+}
+
+impl Repository {
+    /// Opens the repository that contains the directory, looking upwards as far as its root.
+    ///
+    /// Linked worktrees and submodules are found by their `.git` file. A bare repository is opened only when the directory
+    /// is that repository itself: one that lies inside another working tree may have been planted there.
+    pub fn open(directory: &Confined) -> Result<Self, Error> {
+        Self::open_at(locate::locate(directory)?)
+    }
+
+    /// Opens the repository whose top is the directory, if it is one.
+    pub(crate) fn open_exactly(directory: &Confined) -> Result<Option<Self>, Error> {
+        locate::locate_exactly(directory)?.map(Self::open_at).transpose()
+    }
+
+    /// The top of the working tree; none in a bare repository.
+    pub fn worktree(&self) -> Option<&Path> {
+        self.worktree.as_ref().map(Confined::path)
+    }
+
+    /// The directory with `HEAD` and the index: `.git`, or a linked worktree's own part of it.
+    pub fn git_dir(&self) -> &Path {
+        self.git_dir.path()
+    }
+
+    /// The directory with objects and references; the same as [`Repository::git_dir`] except in a linked worktree.
+    pub fn common_dir(&self) -> &Path {
+        self.common_dir.path()
+    }
+
+    /// A handle for one thread.
+    pub(crate) fn local(&self) -> gix::Repository {
+        self.inner.to_thread_local()
+    }
+
+    pub(crate) fn confined_worktree(&self) -> Option<&Confined> {
+        self.worktree.as_ref()
+    }
+
+    pub(crate) fn confined_git_dir(&self) -> &Confined {
+        &self.git_dir
+    }
+
+    pub(crate) fn confined_common_dir(&self) -> &Confined {
+        &self.common_dir
+    }
+
+    fn open_at(location: Location) -> Result<Self, Error> {
+        let Location {
+            git_dir,
+            common_dir,
+            worktree,
+        } = location;
+        for part in [Some(&git_dir), Some(&common_dir), worktree.as_ref()].into_iter().flatten() {
+            owner::check(part)?;
+        }
+        contents::check(&git_dir, &common_dir)?;
+        let databases = alternates::check(&common_dir)?;
+
+        // The path leads through the descriptor that was checked, whatever happens to its name meanwhile.
+        let inner = open_options(databases)
+            .open(magic_path(git_dir.directory()))
+            .map_err(|source| Error::OpenRepository {
+                path: git_dir.shown(),
+                source: Box::new(source),
+            })?;
+        let mut repository = Self {
+            inner,
+            git_dir,
+            common_dir,
+            worktree,
+        };
+        repository.refuse_unsupported()?;
+        repository.apply_configured_worktree()?;
+        Ok(repository)
+    }
+
+    /// gix reads references from files whatever the configuration says, and would take a reftable for an empty repository.
+    fn refuse_unsupported(&self) -> Result<(), Error> {
+        let local = self.local();
+        let config = local.config_snapshot();
+        match config.string("extensions.refStorage") {
+            Some(storage) if !storage.eq_ignore_ascii_case(b"files") => Err(Error::UnsupportedRepository {
+                path: self.git_dir.shown(),
+                feature: "a reference storage other than files".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Applies `core.bare` and `core.worktree` as git does. Both describe the main worktree, not linked ones.
+    fn apply_configured_worktree(&mut self) -> Result<(), Error> {
+        if self.git_dir.path() != self.common_dir.path() {
+            return Ok(());
+        }
+        let local = self.local();
+        let config = local.config_snapshot();
+        if let Some(configured) = config.string("core.worktree") {
+            let target = self.git_dir.path().join(as_path(&configured));
+            let worktree = self
+                .git_dir
+                .roots()
+                .open_directory(&target)
+                .map_err(|error| locate::part_error(&self.git_dir, "core.worktree setting", error))?;
+            owner::check(&worktree)?;
+            self.worktree = Some(worktree);
+        }
+        if config.boolean("core.bare") == Some(true) {
+            self.worktree = None;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing outside the git directory is read, and no section of its configuration is trusted.
+fn open_options(object_databases: usize) -> gix::open::Options {
+    gix::open::Options::isolated()
+        .with(gix::sec::Trust::Reduced)
+        .filter_config_section(|section| section.source == gix::config::Source::Api)
+        .open_path_as_is(true)
+        .lossy_config(true)
+        // Counting the packs beforehand would read through alternates that are not checked at that time.
+        .object_store_slots(gix::odb::store::init::Slots::Given(PACK_SLOTS_PER_DATABASE.saturating_mul(
+            u16::try_from(object_databases).unwrap_or(u16::MAX),
+        )))
+}
+
+/// How many packs one object database may have. A slot costs a few dozen bytes; git repacks beyond 50 packs.
+const PACK_SLOTS_PER_DATABASE: u16 = 512;

@@ -1,0 +1,129 @@
+//! Directories of the working tree, each reached from the one above by its descriptor.
+//!
+//! An agent may be at work in the tree while it is read. Whatever it puts in place of a directory, the walk never leaves
+//! the tree: links are not followed, and what was opened stays what it was.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use rustix::fs::{AtFlags, FileType, RawDir};
+use rustix::io::Errno;
+
+use super::ignore::Patterns;
+use crate::descriptor::{open_child_directory, read_child_file};
+use crate::{Confined, Error, display_path};
+
+/// An open directory of the working tree.
+pub(super) struct Directory {
+    descriptor: OwnedFd,
+    /// Relative to the top and with a slash at its end; empty at the top.
+    pub(super) prefix: BString,
+    pub(super) parent: Option<Arc<Directory>>,
+    /// What its `.gitignore` says, read when first needed.
+    pub(super) patterns: OnceLock<Option<Patterns>>,
+    /// Whether the directory as a whole is ignored.
+    pub(super) excluded: OnceLock<bool>,
+}
+
+/// Room for the entries of most directories in one system call.
+const LISTING_BUFFER: usize = 32 * 1024;
+
+impl Directory {
+    pub(super) fn top(worktree: &Confined) -> Result<Self, Errno> {
+        Ok(Self::new(open_child_directory(worktree.directory(), b".")?, BString::default(), None))
+    }
+
+    /// Opens an entry, which must be a directory and not a link to one.
+    pub(super) fn child(self: &Arc<Self>, name: &BStr) -> Result<Self, Errno> {
+        let descriptor = open_child_directory(&self.descriptor, name)?;
+        let mut prefix = self.path_of(name);
+        prefix.push(b'/');
+        Ok(Self::new(descriptor, prefix, Some(Arc::clone(self))))
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// The path of an entry, relative to the top.
+    pub(super) fn path_of(&self, name: &[u8]) -> BString {
+        let mut path = BString::new(Vec::with_capacity(self.prefix.len() + name.len() + 1));
+        path.extend_from_slice(&self.prefix);
+        path.extend_from_slice(name);
+        path
+    }
+
+    /// The directory's own path, relative to the top.
+    pub(super) fn path(&self) -> &BStr {
+        self.prefix.strip_suffix(b"/").unwrap_or(&self.prefix).as_bstr()
+    }
+
+    /// How many directories are above this one.
+    pub(super) fn depth(&self) -> usize {
+        self.prefix.find_iter(b"/").count()
+    }
+
+    /// From the top down to this one.
+    pub(super) fn chain(&self) -> Vec<&Self> {
+        let mut chain = Vec::new();
+        let mut next = Some(self);
+        while let Some(directory) = next {
+            chain.push(directory);
+            next = directory.parent.as_deref();
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// A small file, unless it is missing, unreadable or oversized.
+    pub(super) fn read(&self, name: &[u8], limit: usize) -> Option<Vec<u8>> {
+        read_child_file(&self.descriptor, name, limit).ok().flatten()
+    }
+
+    /// Calls `visit` for every entry that git can see: not for `.git`, and not for `.` and `..`.
+    pub(super) fn list(&self, mut visit: impl FnMut(&CStr, FileType) -> Result<Continue, Error>) -> Result<(), Error> {
+        let mut buffer = Vec::with_capacity(LISTING_BUFFER);
+        let mut entries = RawDir::new(&self.descriptor, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(|errno| Error::ReadFile {
+                path: display_path(self.path()),
+                source: errno.into(),
+            })?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b".." | b".git") {
+                continue;
+            }
+            if let Continue::No = visit(name, self.known_type(name, entry.file_type()))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn new(descriptor: OwnedFd, prefix: BString, parent: Option<Arc<Self>>) -> Self {
+        Self {
+            descriptor,
+            prefix,
+            parent,
+            patterns: OnceLock::new(),
+            excluded: OnceLock::new(),
+        }
+    }
+
+    /// Some file systems leave the type of an entry out.
+    fn known_type(&self, name: &CStr, listed: FileType) -> FileType {
+        match listed {
+            FileType::Unknown => rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            listed => listed,
+        }
+    }
+}
+
+/// Whether a listing goes on.
+pub(super) enum Continue {
+    Yes,
+    No,
+}

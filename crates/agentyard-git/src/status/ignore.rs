@@ -1,0 +1,104 @@
+//! Which untracked files are ignored.
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::glob::pattern::Case;
+use gix::glob::search::pattern::List;
+use gix::ignore::search::{Ignore, pattern_matching_relative_path};
+use gix::index::entry::Flags;
+
+use super::directory::Directory;
+use crate::descriptor::{as_path, read_child_file};
+use crate::Repository;
+
+/// The patterns of one file.
+pub(super) type Patterns = List<Ignore>;
+
+/// The sources of ignore patterns: `.gitignore` in every directory, then `info/exclude`.
+///
+/// A user's own list (`core.excludesFile`) is not among them: the repository must not name files to read, and home
+/// directories are none of this crate's business.
+pub(super) struct Excludes {
+    info: Option<Patterns>,
+    case: Case,
+}
+
+/// Files that a pattern list may come from are this long at most; git's own limit is larger still.
+const FILE_LIMIT: usize = 16 << 20;
+
+const PARSE: Ignore = Ignore {
+    support_precious: false,
+};
+
+impl Excludes {
+    pub(super) fn new(repository: &Repository, case: Case) -> Self {
+        let common_dir = repository.confined_common_dir();
+        let info = crate::descriptor::open_child_directory(common_dir.directory(), b"info").ok();
+        let content = info.and_then(|info| read_child_file(info, b"exclude", FILE_LIMIT).ok().flatten());
+        Self {
+            info: content.and_then(|content| List::from_bytes(&content, "info/exclude".into(), None, PARSE).ok()),
+            case,
+        }
+    }
+
+    /// Whether an untracked entry of `directory` is ignored, itself or with the directory.
+    pub(super) fn is_excluded(&self, directory: &Directory, path: &BStr, is_directory: bool, fallback: &Fallback<'_>) -> bool {
+        self.excludes_all_of(directory, fallback) || self.matches(directory, path, is_directory, fallback)
+    }
+
+    /// Whether the directory itself is ignored, and with it everything untracked in it: nothing in there can be taken out
+    /// of that again.
+    fn excludes_all_of(&self, directory: &Directory, fallback: &Fallback<'_>) -> bool {
+        let Some(parent) = &directory.parent else {
+            return false;
+        };
+        *directory.excluded.get_or_init(|| self.is_excluded(parent, directory.path(), true, fallback))
+    }
+
+    /// What the last matching pattern says, nearest file first.
+    fn matches(&self, directory: &Directory, path: &BStr, is_directory: bool, fallback: &Fallback<'_>) -> bool {
+        let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
+        let mut next = Some(directory);
+        while let Some(directory) = next {
+            if let Some(patterns) = fallback.patterns(directory)
+                && let Some(found) =
+                    pattern_matching_relative_path(patterns, path, basename, Some(is_directory), self.case)
+            {
+                return !found.pattern.is_negative();
+            }
+            next = directory.parent.as_deref();
+        }
+        self.info
+            .as_ref()
+            .and_then(|patterns| pattern_matching_relative_path(patterns, path, basename, Some(is_directory), self.case))
+            .is_some_and(|found| !found.pattern.is_negative())
+    }
+}
+
+/// Where a `.gitignore` is read from that a sparse checkout left out of the working tree.
+pub(super) struct Fallback<'a> {
+    pub(super) index: &'a gix::index::State,
+    pub(super) objects: &'a gix::Repository,
+}
+
+impl Fallback<'_> {
+    fn patterns<'directory>(&self, directory: &'directory Directory) -> Option<&'directory Patterns> {
+        directory
+            .patterns
+            .get_or_init(|| {
+                let path = directory.path_of(b".gitignore");
+                let content = directory
+                    .read(b".gitignore", FILE_LIMIT)
+                    .or_else(|| self.skipped_file(&path))?;
+                List::from_bytes(&content, as_path(&path).to_owned(), Some(as_path(b"")), PARSE).ok()
+            })
+            .as_ref()
+    }
+
+    fn skipped_file(&self, path: &BString) -> Option<Vec<u8>> {
+        let entry = self.index.entry_by_path(path.as_bstr())?;
+        if !entry.flags.contains(Flags::SKIP_WORKTREE) {
+            return None;
+        }
+        Some(self.objects.find_blob(entry.id).ok()?.take_data())
+    }
+}

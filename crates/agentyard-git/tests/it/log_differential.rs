@@ -1,0 +1,119 @@
+//! Whatever the history, its log is the one that git gives.
+
+use agentyard_git::{LogQuery, LogStart, Revision};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+use crate::support::Yard;
+
+/// Something that adds to a history.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A commit that writes a file, at a time that may be the same as before, or earlier.
+    Commit { file: u8, content: u8, seconds: u8 },
+    /// Go to another branch, made here if there is none of that name.
+    Switch { branch: u8 },
+    /// Merge another branch, for one side or the other where they conflict.
+    Merge { branch: u8, ours: bool },
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 12,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
+        max_shrink_iters: 200,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn log_is_what_git_says(steps in vec(step(), 1..25), with_graph in any::<bool>()) {
+        let yard = Yard::new();
+        yard.commit("root");
+        for step in &steps {
+            perform(&yard, step);
+        }
+        if with_graph {
+            yard.git(&["commit-graph", "write", "--reachable"]);
+        }
+        let ranges = ["HEAD", "b0..b1", "b1..HEAD", "b0...b1", "HEAD~1..b2"];
+        for range in ranges {
+            for path in [None, Some("f0"), Some("dir"), Some("dir/f1")] {
+                prop_assert_eq!(ours(&yard, range, path), theirs(&yard, range, path), "{} {:?}", range, path);
+            }
+        }
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => (0..3_u8, 0..4_u8, 0..4_u8).prop_map(|(file, content, seconds)| Step::Commit { file, content, seconds }),
+        2 => (0..3_u8).prop_map(|branch| Step::Switch { branch }),
+        2 => (0..3_u8, any::<bool>()).prop_map(|(branch, ours)| Step::Merge { branch, ours }),
+    ]
+}
+
+fn perform(yard: &Yard, step: &Step) {
+    let root = yard.root();
+    match *step {
+        Step::Commit { file, content, seconds } => {
+            let name = ["f0", "dir/f1", "dir/deep/f2"][usize::from(file)];
+            yard.write(name, [b'0' + content]);
+            yard.git(&["add", "--all"]);
+            let date = format!("{} +0000", 1_600_000_000 + u64::from(seconds));
+            // The committer's date is what the log is sorted by; it comes from the environment, or from here.
+            let tree = yard.git(&["write-tree"]);
+            let parent = yard.git(&["rev-parse", "HEAD"]);
+            let raw = format!(
+                "tree {}\nparent {}\nauthor A <a@x> {date}\ncommitter A <a@x> {date}\n\nstep {file} {content}\n",
+                tree.trim(),
+                parent.trim()
+            );
+            yard.write(".git/raw", raw);
+            let id = yard.git(&["hash-object", "-t", "commit", "-w", ".git/raw"]);
+            yard.git(&["reset", "--quiet", "--soft", id.trim()]);
+        }
+        Step::Switch { branch } => {
+            let name = format!("b{branch}");
+            if !yard.try_git_in(&root, &["checkout", "--quiet", &name]).status.success() {
+                yard.git(&["checkout", "--quiet", "-b", &name]);
+            }
+        }
+        Step::Merge { branch, ours } => {
+            let strategy = if ours { "-Xours" } else { "-Xtheirs" };
+            let merged = yard.try_git_in(&root, &["merge", "--quiet", "--no-edit", "--no-ff", strategy, &format!("b{branch}")]);
+            if !merged.status.success() {
+                yard.try_git_in(&root, &["merge", "--abort"]);
+            }
+        }
+    }
+}
+
+/// The ids, read in pages of three; none when a branch of the range does not exist.
+fn ours(yard: &Yard, range: &str, path: Option<&str>) -> Option<Vec<String>> {
+    let repository = yard.open();
+    let mut start = LogStart::Revision(Revision::new(range).unwrap());
+    let mut ids = Vec::new();
+    loop {
+        let query = LogQuery {
+            start,
+            max_count: 3,
+            skip: ids.len(),
+            path: path.map(str::to_owned),
+            ..LogQuery::default()
+        };
+        let page = repository.log(&query, &crate::support::GO_ON).ok()?;
+        ids.extend(page.commits.iter().map(|commit| commit.id.to_string()));
+        if !page.more {
+            return Some(ids);
+        }
+        start = LogStart::Tips(page.tips);
+    }
+}
+
+fn theirs(yard: &Yard, range: &str, path: Option<&str>) -> Option<Vec<String>> {
+    let mut arguments = vec!["log", "--format=%H", range, "--"];
+    arguments.extend(path);
+    let output = yard.try_git_in(&yard.root(), &arguments);
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}

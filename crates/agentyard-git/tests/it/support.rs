@@ -1,0 +1,173 @@
+//! Temporary directories with repositories in them.
+
+use std::cell::Cell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::AtomicBool;
+
+use agentyard_git::{Confined, Error, LogPage, LogQuery, Repository, Roots, Status, StatusOptions};
+use tempfile::TempDir;
+
+/// Never set.
+pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// A directory that is a root, next to one that is not. Both go when it does.
+pub(crate) struct Yard {
+    directory: TempDir,
+    /// Commits are made a minute apart, beginning in September 2020.
+    clock: Cell<u64>,
+}
+
+impl Yard {
+    /// Without any repository.
+    pub(crate) fn empty() -> Self {
+        let directory = TempDir::new().unwrap();
+        fs::create_dir(directory.path().join("root")).unwrap();
+        fs::create_dir(directory.path().join("outside")).unwrap();
+        Self {
+            directory,
+            clock: Cell::new(1_600_000_000),
+        }
+    }
+
+    /// With a new repository in the root.
+    pub(crate) fn new() -> Self {
+        let yard = Self::empty();
+        yard.git(&["init", "--quiet", "--initial-branch=main"]);
+        yard
+    }
+
+    /// With a repository that has one commit with one file.
+    pub(crate) fn with_commit() -> Self {
+        let yard = Self::new();
+        yard.write("file", "content\n");
+        yard.commit("first");
+        yard
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.directory.path().join("root").canonicalize().unwrap()
+    }
+
+    pub(crate) fn outside(&self) -> PathBuf {
+        self.directory.path().join("outside").canonicalize().unwrap()
+    }
+
+    pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.root().join(path)
+    }
+
+    pub(crate) fn write(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn remove(&self, path: impl AsRef<Path>) {
+        fs::remove_file(self.path(path)).unwrap();
+    }
+
+    pub(crate) fn set_executable(&self, path: impl AsRef<Path>, executable: bool) {
+        let mode = if executable { 0o755 } else { 0o644 };
+        fs::set_permissions(self.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    pub(crate) fn link(&self, target: impl AsRef<Path>, path: impl AsRef<Path>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
+    }
+
+    /// Adds lines to the repository's configuration, without asking git whether it likes them.
+    pub(crate) fn configure(&self, lines: &str) {
+        let path = self.path(".git/config");
+        let config = fs::read_to_string(&path).unwrap();
+        fs::write(path, format!("{config}\n{lines}\n")).unwrap();
+    }
+
+    /// Commits everything.
+    pub(crate) fn commit(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "--message", message]);
+    }
+
+    /// Runs git at the top of the root.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        self.git_in(&self.root(), arguments)
+    }
+
+    pub(crate) fn git_in(&self, directory: &Path, arguments: &[&str]) -> String {
+        let output = self.try_git_in(directory, arguments);
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    pub(crate) fn try_git_in(&self, directory: &Path, arguments: &[&str]) -> Output {
+        self.clock.set(self.clock.get() + 60);
+        let date = format!("{} +0000", self.clock.get());
+        command("git")
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", "/nonexistent")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_NAME", "Ada")
+            .env("GIT_AUTHOR_EMAIL", "ada@example.org")
+            .env("GIT_COMMITTER_NAME", "Grace")
+            .env("GIT_COMMITTER_EMAIL", "grace@example.org")
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_DATE", &date)
+            .args(["-c", "protocol.file.allow=always", "-c", "advice.detachedHead=false"])
+            .current_dir(directory)
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+
+    /// Runs a shell command at the top of the root, for what takes a redirection.
+    pub(crate) fn shell(&self, script: &str) -> String {
+        let output = command("sh").args(["-c", script]).current_dir(self.root()).output().unwrap();
+        assert!(output.status.success(), "{script}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    pub(crate) fn roots(&self) -> Roots {
+        Roots::new([self.root()]).unwrap()
+    }
+
+    pub(crate) fn confined(&self, path: impl AsRef<Path>) -> Confined {
+        self.roots().resolve(&self.path(path)).unwrap()
+    }
+
+    pub(crate) fn try_open(&self, path: impl AsRef<Path>) -> Result<Repository, Error> {
+        Repository::open(&self.roots().resolve(&self.path(path))?)
+    }
+
+    pub(crate) fn open(&self) -> Repository {
+        self.try_open("").unwrap()
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.open().status(&StatusOptions::default(), &GO_ON).unwrap()
+    }
+
+    pub(crate) fn log(&self, query: &LogQuery) -> LogPage {
+        self.open().log(query, &GO_ON).unwrap()
+    }
+}
+
+/// The one place where tests start processes.
+#[expect(clippy::disallowed_methods, reason = "tests compare with git, and run themselves in another environment")]
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    Command::new(program)
+}
+
+/// The message that a client would see.
+pub(crate) fn message<T>(result: Result<T, Error>) -> String {
+    match result {
+        Ok(_) => panic!("this should have failed"),
+        Err(error) => error.to_string(),
+    }
+}

@@ -1,0 +1,208 @@
+//! `git_log`: the history of a repository.
+
+use std::path::PathBuf;
+
+use agentyard_model::{Cursor, Permission, Toolset};
+use agentyard_services::{Commit, DecorationKind, History, HistoryRequest, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::level::{Level, LevelledField};
+use crate::operation::{Access, Context, Effect, Operation, Route};
+use crate::output::{Output, Presentation, Reply, Text};
+
+/// How many commits a page has when nobody says.
+const DEFAULT_COUNT: u32 = 10;
+
+/// The most commits in a page.
+const MAX_COUNT: u32 = 1000;
+
+pub(super) struct GitLog;
+
+/// List commits of a repository, newest first. Filters narrow it down together; text is
+/// matched literally, upper and lower case alike.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GitLogInput {
+    /// Repository directory: absolute, or `.` (default) for the working directory.
+    path: Option<PathBuf>,
+    /// Branch, tag, commit, or range `a..b`; HEAD by default.
+    revision: Option<String>,
+    /// How many commits at most; 10 by default.
+    #[schemars(range(min = 1, max = 1000))]
+    max_count: Option<u32>,
+    /// Only commits after this time: `2026-11-01`, RFC 3339, or `2 weeks ago`.
+    since: Option<String>,
+    /// Only commits before this time.
+    until: Option<String>,
+    /// Only authors whose name or email contains this text.
+    author: Option<String>,
+    /// Only commits whose message contains this text.
+    grep: Option<String>,
+    /// Only commits that change this file or directory, relative to the repository's top.
+    file_path: Option<String>,
+    /// One line of text per commit instead of objects.
+    #[serde(default)]
+    oneline: bool,
+    /// `next_cursor` of the page before.
+    cursor: Option<Cursor>,
+}
+
+impl Operation for GitLog {
+    const NAME: &'static str = "git_log";
+    const TOOLSET: Toolset = Toolset::Git;
+    const EFFECT: Effect = Effect::Read;
+    const ACCESS: Access = Access::Holds(Permission::ProjectRead);
+    const ROUTE: Route = Route::get("/v1/git/log");
+    type Input = GitLogInput;
+    type Output = LogView;
+
+    async fn call(context: Context<'_>, input: GitLogInput) -> Result<LogView> {
+        let oneline = input.oneline;
+        let request = HistoryRequest {
+            revision: input.revision,
+            max_count: input.max_count.unwrap_or(DEFAULT_COUNT).clamp(1, MAX_COUNT) as usize,
+            since: input.since,
+            until: input.until,
+            author: input.author,
+            grep: input.grep,
+            file_path: input.file_path,
+            cursor: input.cursor,
+        };
+        let repositories = &context.services.repositories;
+        let history = repositories.log(context.caller, input.path.as_deref(), request).await?;
+        Ok(LogView::new(history, oneline))
+    }
+}
+
+/// Commits, newest first.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LogView {
+    /// The repository's directory.
+    repository: String,
+    /// The commits.
+    commits: Vec<CommitView>,
+    /// Whether this page was cut short to fit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<Cursor>,
+    #[serde(skip)]
+    cursor_stem: String,
+    #[serde(skip)]
+    offset: usize,
+    #[serde(skip)]
+    oneline: bool,
+}
+
+/// A commit.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CommitView {
+    /// Its id.
+    id: String,
+    /// The beginning of its id, as long as this repository needs it.
+    #[serde(skip)]
+    short_id: String,
+    /// Who wrote it.
+    author: String,
+    /// The author's address.
+    author_email: String,
+    /// When it was written.
+    authored_at: String,
+    /// Who committed it.
+    committer: String,
+    /// When it was committed.
+    committed_at: String,
+    /// The first line of its message.
+    subject: String,
+    /// The rest of its message.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    body: String,
+    /// Its parents.
+    parents: Vec<String>,
+    /// Branches and tags that point to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refs: Vec<String>,
+}
+
+impl Output for LogView {
+    const LEVELS: &'static [LevelledField] = &[
+        ("commits.author", Level::Standard),
+        ("commits.authored_at", Level::Standard),
+        ("commits.refs", Level::Standard),
+        ("commits.author_email", Level::Full),
+        ("commits.committer", Level::Full),
+        ("commits.committed_at", Level::Full),
+        ("commits.body", Level::Full),
+        ("commits.parents", Level::Full),
+    ];
+
+    fn item_count(&self) -> usize {
+        self.commits.len()
+    }
+
+    fn keep(&mut self, count: usize) {
+        self.commits.truncate(count);
+        self.truncated = true;
+        self.next_cursor = Some(Cursor::at(format!("{}{}", self.cursor_stem, self.offset + count)));
+    }
+
+    fn into_reply(self, presentation: Presentation) -> Result<Reply> {
+        if !self.oneline {
+            return self.into_structured(presentation);
+        }
+        let text = Text {
+            blocks: self.commits.iter().map(CommitView::line).collect(),
+            offset: self.offset as u64,
+            cursor: self.cursor_stem,
+            more: self.next_cursor.is_some(),
+        };
+        Ok(text.into_reply(presentation))
+    }
+}
+
+impl LogView {
+    fn new(history: History, oneline: bool) -> Self {
+        let next = history.more.then(|| history.cursor_after(history.commits.len()));
+        Self {
+            repository: history.repository.display().to_string(),
+            truncated: false,
+            next_cursor: next,
+            cursor_stem: history.cursor_stem,
+            offset: history.offset,
+            commits: history.commits.into_iter().map(CommitView::from).collect(),
+            oneline,
+        }
+    }
+}
+
+impl CommitView {
+    fn line(&self) -> String {
+        let date = self.authored_at.get(..10).unwrap_or(&self.authored_at);
+        let refs = if self.refs.is_empty() { String::new() } else { format!(" ({})", self.refs.join(", ")) };
+        format!("{} {date} {}: {}{refs}\n", self.short_id, self.author, self.subject)
+    }
+}
+
+impl From<Commit> for CommitView {
+    fn from(commit: Commit) -> Self {
+        let refs = commit.refs.into_iter().map(|decoration| match decoration.kind {
+            DecorationKind::Tag => format!("tag: {}", decoration.name),
+            DecorationKind::Head | DecorationKind::Branch | DecorationKind::RemoteBranch => decoration.name,
+        });
+        Self {
+            id: commit.id.to_string(),
+            short_id: commit.short_id,
+            author: commit.author.name,
+            author_email: commit.author.email,
+            authored_at: commit.author.at.to_string(),
+            committer: commit.committer.name,
+            committed_at: commit.committer.at.to_string(),
+            subject: commit.subject,
+            body: commit.body,
+            parents: commit.parents.iter().map(ToString::to_string).collect(),
+            refs: refs.collect(),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! How far a call is: told by the service's side, shown by the face's.
+
+use tokio::sync::watch;
+
+/// How far a call is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Step {
+    /// So much is done, in any unit that only grows.
+    pub done: u64,
+    /// Of so much, when that is known.
+    pub total: Option<u64>,
+    /// What is being done.
+    pub message: String,
+}
+
+/// Where an operation says how far it is. Only the newest step is kept: a face that is
+/// slow to show one never slows the work down, and nothing piles up.
+#[derive(Debug, Default)]
+pub struct Progress {
+    sender: Option<watch::Sender<Step>>,
+}
+
+impl Progress {
+    /// For a caller who did not ask.
+    #[must_use]
+    pub const fn ignored() -> Self {
+        Self { sender: None }
+    }
+
+    /// For a caller who did, and where to read it.
+    #[must_use]
+    pub fn watched() -> (Self, watch::Receiver<Step>) {
+        let (sender, receiver) = watch::channel(Step::default());
+        (Self { sender: Some(sender) }, receiver)
+    }
+
+    /// Says how far it is.
+    pub fn report(&self, done: u64, total: Option<u64>, message: impl Into<String>) {
+        if let Some(sender) = &self.sender {
+            sender.send_replace(Step {
+                done,
+                total,
+                message: message.into(),
+            });
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Nothing can be added unguarded: every operation in the registry turns away whom it must.
+
+use agentyard_model::{Caller, Permissions, TenantId};
+use agentyard_operations::{Context, Face, Presentation, Progress, Registered, Reply, registry};
+use agentyard_services::{Error, ErrorKind, Result};
+use agentyard_testkit::TestPlatform;
+use serde_json::{Map, Value, json};
+
+/// Arguments with which each operation gets as far as its own check. An operation that
+/// is not here fails the tests below.
+fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Map<String, Value> {
+    let repository = platform.repository.path().display().to_string();
+    let arguments = match operation.entry().name {
+        "git_status" | "git_log" | "git_set_working_dir" => json!({ "path": repository }),
+        "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
+        "token_create" => json!({ "name": "child" }),
+        "token_revoke" => json!({ "token": token }),
+        other => panic!("say with which arguments `{other}` is called here"),
+    };
+    let Value::Object(arguments) = arguments else {
+        panic!("an object");
+    };
+    arguments
+}
+
+async fn call(platform: &TestPlatform, operation: &Registered, caller: &Caller, token: &str) -> Result<Reply> {
+    let context = Context {
+        services: &platform.services,
+        caller,
+        progress: &Progress::ignored(),
+    };
+    let arguments = arguments(operation, platform, token);
+    operation.call(context, arguments, Presentation::default(), Face::Rest).await
+}
+
+async fn platform_with_token() -> (TestPlatform, String) {
+    let platform = TestPlatform::new().await;
+    let reply = call(&platform, registry().find("token_create").unwrap(), &Caller::local(), "").await.unwrap();
+    let Reply::Structured { value, .. } = reply else {
+        panic!("a token");
+    };
+    let token = value["id"].as_str().unwrap().to_owned();
+    (platform, token)
+}
+
+fn kind(result: Result<Reply>) -> Option<ErrorKind> {
+    result.err().as_ref().map(Error::kind)
+}
+
+#[tokio::test]
+async fn every_operation_answers_who_may_call_it() {
+    let (platform, token) = platform_with_token().await;
+    for operation in registry().iter() {
+        let result = call(&platform, operation, &Caller::local(), &token).await;
+        assert!(result.is_ok(), "{}: {result:?}", operation.entry().name);
+    }
+}
+
+#[tokio::test]
+async fn every_operation_refuses_an_anonymous_caller() {
+    let (platform, token) = platform_with_token().await;
+    let nobody = Caller {
+        permissions: Permissions::ALL,
+        ..Caller::anonymous()
+    };
+    for operation in registry().iter() {
+        let result = call(&platform, operation, &nobody, &token).await;
+        assert_eq!(kind(result), Some(ErrorKind::Unauthenticated), "{}", operation.entry().name);
+    }
+}
+
+#[tokio::test]
+async fn every_operation_refuses_a_caller_without_its_permission() {
+    let (platform, token) = platform_with_token().await;
+    for operation in registry().iter() {
+        let Some(permission) = operation.entry().permission() else {
+            continue;
+        };
+        let caller = Caller {
+            permissions: Permissions::ALL.without([permission].into_iter().collect()),
+            ..Caller::local()
+        };
+        let result = call(&platform, operation, &caller, &token).await;
+        assert_eq!(kind(result), Some(ErrorKind::Forbidden), "{}", operation.entry().name);
+    }
+}
+
+#[tokio::test]
+async fn the_permission_that_is_declared_is_enough() {
+    let (platform, token) = platform_with_token().await;
+    for operation in registry().iter() {
+        let caller = Caller {
+            permissions: operation.entry().permission().into_iter().collect(),
+            ..Caller::local()
+        };
+        let result = call(&platform, operation, &caller, &token).await;
+        assert!(result.is_ok(), "{}: {result:?}", operation.entry().name);
+    }
+}
+
+#[tokio::test]
+async fn no_operation_shows_or_touches_what_is_another_tenants() {
+    let (platform, token) = platform_with_token().await;
+    let foreign = platform.add_tenant("elsewhere").await;
+    let stranger = Caller {
+        tenant: foreign,
+        ..Caller::local()
+    };
+    for operation in registry().iter() {
+        let name = operation.entry().name;
+        match call(&platform, operation, &stranger, &token).await {
+            Ok(Reply::Structured { json, .. }) => {
+                for ours in [token.as_str(), &TenantId::LOCAL.to_string(), &platform.repository.path().display().to_string()] {
+                    assert!(!json.contains(ours), "{name} shows {ours}: {json}");
+                }
+            }
+            Ok(Reply::Text { text, .. }) => panic!("{name} shows {text}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{name}: {error}"),
+        }
+    }
+    let list = call(&platform, registry().find("token_list").unwrap(), &Caller::local(), &token).await.unwrap();
+    let Reply::Structured { value, .. } = list else {
+        panic!("a list");
+    };
+    assert_eq!(value["tokens"][0]["id"], token, "the stranger must not have revoked it");
+}
+
+#[tokio::test]
+async fn a_refused_change_is_written_down() {
+    let (platform, token) = platform_with_token().await;
+    let weak = Caller {
+        permissions: Permissions::NONE,
+        ..Caller::local()
+    };
+    let _ = call(&platform, registry().find("token_revoke").unwrap(), &weak, &token).await;
+    let found = call(&platform, registry().find("audit_search").unwrap(), &Caller::local(), &token).await.unwrap();
+    let Reply::Structured { value, .. } = found else {
+        panic!("records");
+    };
+    assert_eq!(value["records"][0]["action"], "token_revoke");
+    assert_eq!(value["records"][0]["outcome"], "denied");
+}

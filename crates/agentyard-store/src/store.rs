@@ -1,0 +1,180 @@
+//! The store: where every question to the database begins.
+
+use std::fmt;
+use std::sync::Arc;
+
+use agentyard_model::{Clock, TenantId, Timestamp};
+use tokio::sync::OnceCell;
+
+use crate::database::{Database, Query, Row, Transaction};
+use crate::{
+    AppliedMigration, Audit, Jobs, Result, Roles, StoreSettings, Tenants, Tokens, Users, WorkingDirectories,
+    migrations,
+};
+
+/// The database. Clones share it.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    settings: StoreSettings,
+    clock: Clock,
+    database: OnceCell<Database>,
+}
+
+impl Store {
+    /// A store that does nothing yet: the database is opened, and brought up to date, by
+    /// the first call that needs it. Should that fail, the next call tries again.
+    #[must_use]
+    pub fn lazy(settings: StoreSettings, clock: Clock) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                settings,
+                clock,
+                database: OnceCell::new(),
+            }),
+        }
+    }
+
+    /// Opens the database now.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or is of a newer release.
+    pub async fn open(&self) -> Result<()> {
+        self.database().await.map(|_| ())
+    }
+
+    /// Opens the database and says which changes of its tables that took. None, when it
+    /// was up to date or already open.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn migrate(&self) -> Result<Vec<AppliedMigration>> {
+        let mut applied = Vec::new();
+        self.open_with(&mut applied).await?;
+        Ok(applied)
+    }
+
+    /// Asks the database for a sign of life.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn ping(&self) -> Result<()> {
+        self.fetch(&Query::new("reach the database", "SELECT 1"))
+            .await
+            .map(|_| ())
+    }
+
+    /// Whether nobody has used this installation yet: the local tenant has never had a
+    /// token. See [`Tokens::bootstrap_administrator`].
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn is_empty(&self) -> Result<bool> {
+        let query = Query::new(
+            "look for tokens",
+            "SELECT 1 AS one FROM tokens WHERE tenant_id = $1 LIMIT 1",
+        )
+        .bind(TenantId::LOCAL);
+        Ok(self.fetch(&query).await?.is_empty())
+    }
+
+    /// Closes the connections, once those who still use one are done. Later calls fail.
+    pub async fn close(&self) {
+        if let Some(database) = self.shared.database.get() {
+            database.close().await;
+        }
+    }
+
+    /// The audit log.
+    #[must_use]
+    pub fn audit(&self) -> Audit<'_> {
+        Audit::new(self)
+    }
+
+    /// Tenants.
+    #[must_use]
+    pub fn tenants(&self) -> Tenants<'_> {
+        Tenants::new(self)
+    }
+
+    /// People.
+    #[must_use]
+    pub fn users(&self) -> Users<'_> {
+        Users::new(self)
+    }
+
+    /// The roles that administrators have defined.
+    #[must_use]
+    pub fn roles(&self) -> Roles<'_> {
+        Roles::new(self)
+    }
+
+    /// Tokens, and who they belong to.
+    #[must_use]
+    pub fn tokens(&self) -> Tokens<'_> {
+        Tokens::new(self)
+    }
+
+    /// Long work.
+    #[must_use]
+    pub fn jobs(&self) -> Jobs<'_> {
+        Jobs::new(self)
+    }
+
+    /// Where each caller works.
+    #[must_use]
+    pub fn working_directories(&self) -> WorkingDirectories<'_> {
+        WorkingDirectories::new(self)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    pub(crate) async fn database(&self) -> Result<&Database> {
+        self.open_with(&mut Vec::new()).await
+    }
+
+    pub(crate) async fn fetch(&self, query: &Query) -> Result<Vec<Row>> {
+        self.database().await?.fetch(query).await
+    }
+
+    /// Reads what is at most one row.
+    pub(crate) async fn fetch_optional(&self, query: &Query) -> Result<Option<Row>> {
+        Ok(self.fetch(query).await?.into_iter().next())
+    }
+
+    pub(crate) async fn begin(&self, attempt: &'static str) -> Result<Transaction> {
+        self.database().await?.begin(attempt).await
+    }
+
+    async fn open_with(&self, applied: &mut Vec<AppliedMigration>) -> Result<&Database> {
+        self.shared
+            .database
+            .get_or_try_init(async || {
+                let database = Database::connect(&self.shared.settings).await?;
+                *applied = migrations::run(&database).await?;
+                for migration in &*applied {
+                    tracing::info!(
+                        version = migration.version,
+                        name = migration.name,
+                        "changed the tables of the database"
+                    );
+                }
+                Ok(database)
+            })
+            .await
+    }
+}
+
+/// Shows where the data is, and not how to get in: the URL is a secret.
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("settings", &self.shared.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,68 @@
+//! A whole platform for tests: real git, a real database, a clock that stands still.
+
+use std::sync::Arc;
+
+use agentyard_git::Roots;
+use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
+use agentyard_services::{Services, WorkingDirectories};
+use agentyard_store::{Store, StoreSettings};
+use tempfile::TempDir;
+
+use crate::TestRepository;
+
+/// 2026-11-15T12:00:00Z.
+const NOON: Timestamp = Timestamp::from_microseconds(1_794_744_000_000_000);
+
+/// Everything below a face, in a temporary directory.
+pub struct TestPlatform {
+    /// What the platform does.
+    pub services: Arc<Services>,
+    /// Its database.
+    pub store: Store,
+    /// Its clock, which moves when told.
+    pub clock: Clock,
+    /// A repository inside its roots.
+    pub repository: TestRepository,
+    _data: TempDir,
+}
+
+impl TestPlatform {
+    /// A platform on SQLite with one repository of one commit.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn new() -> Self {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let settings = StoreSettings {
+            data_dir: data.path().to_owned(),
+            ..StoreSettings::default()
+        };
+        let clock = Clock::fixed(NOON);
+        let store = Store::lazy(settings, clock.clone());
+        let repository = TestRepository::with_commit("README.md", "hello\n");
+        let roots = Roots::new([repository.path().to_owned()]).expect("the repository is a root");
+        let working_directories = WorkingDirectories::Stored(store.clone());
+        let services = Arc::new(Services::new(&store, roots, working_directories, clock.clone()));
+        Self {
+            services,
+            store,
+            clock,
+            repository,
+            _data: data,
+        }
+    }
+
+    /// Another tenant beside the local one.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    pub async fn add_tenant(&self, name: &str) -> TenantId {
+        let name = name.parse().expect("a tenant's name");
+        self.store
+            .tenants()
+            .create(&name, |tenant| AuditEvent::done(&Caller::local(), "tenant_create", tenant.id))
+            .await
+            .expect("a new tenant")
+            .id
+    }
+}

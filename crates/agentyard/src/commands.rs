@@ -1,0 +1,13 @@
+//! What each command does.
+
+pub(crate) mod audit;
+pub(crate) mod bench;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod generate;
+pub(crate) mod install;
+pub(crate) mod mcp;
+pub(crate) mod migrate;
+pub(crate) mod operation;
+pub(crate) mod run;
+pub(crate) mod serve;

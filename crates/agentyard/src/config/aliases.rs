@@ -1,0 +1,233 @@
+//! The variables that Agentyard accepts beside `AGENTYARD_<SECTION>_<KEY>`, each with what
+//! becomes of it. This table is the only place that knows them; the reference is made from it.
+
+use super::keys::VARIABLE_PREFIX;
+
+/// A variable by another name.
+#[derive(Debug)]
+pub(crate) struct Alias {
+    pub(crate) name: &'static str,
+    pub(crate) effect: Effect,
+}
+
+/// What becomes of a variable.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// It is the value of this key.
+    Sets(&'static str),
+    /// It becomes the value of this key by a conversion, which is told in words.
+    Converts(&'static str, fn(&str) -> Result<String, String>, &'static str),
+    /// It is the host of `http.listen`.
+    ListenHost,
+    /// It is the port of `http.listen`.
+    ListenPort,
+    /// It is no setting; something else reads it, for this.
+    Read(&'static str),
+    /// It is accepted, so that an environment made for another server works, and does nothing: for this reason.
+    Nothing(&'static str),
+}
+
+/// Variables of our own that are no settings, or settings under a shorter name. These are
+/// stronger than [`ALIASES`] and weaker than the variable that spells out the key.
+pub(crate) const OWN: &[Alias] = &[
+    alias(
+        "AGENTYARD_CONFIG",
+        Effect::Read("the configuration file to read, in place of the usual ones"),
+    ),
+    alias(
+        "AGENTYARD_URL",
+        Effect::Read("the server that commands and `agentyard mcp --server` talk to"),
+    ),
+    alias("AGENTYARD_TOKEN", Effect::Read("the token for that server")),
+    alias("AGENTYARD_DATABASE_URL", Effect::Sets("store.url")),
+    alias("AGENTYARD_DATA_DIR", Effect::Sets("store.data_dir")),
+];
+
+/// How the variables of our tests begin.
+const TEST_PREFIX: &str = "AGENTYARD_TEST_";
+
+/// Whether a variable with our prefix is one of [`OWN`], or of our tests.
+pub(crate) fn is_own(name: &str) -> bool {
+    name.starts_with(TEST_PREFIX) || OWN.iter().any(|alias| alias.name == name)
+}
+
+/// Variables of other servers and of OpenTelemetry. A later one is stronger.
+pub(crate) const ALIASES: &[Alias] = &[
+    // Transport.
+    alias(
+        "MCP_TRANSPORT_TYPE",
+        Effect::Read("`http` or `stdio`: what `agentyard` does without a command, `serve` or `mcp`"),
+    ),
+    alias("MCP_HTTP_HOST", Effect::ListenHost),
+    alias("MCP_HTTP_PORT", Effect::ListenPort),
+    alias(
+        "MCP_HTTP_PATH",
+        Effect::Nothing("MCP is served at `/mcp`, and each toolset at `/mcp/<toolset>`"),
+    ),
+    alias(
+        "MCP_HTTP_ENDPOINT_PATH",
+        Effect::Nothing("MCP is served at `/mcp`, and each toolset at `/mcp/<toolset>`"),
+    ),
+    alias("MCP_ALLOWED_ORIGINS", Effect::Sets("http.allowed_origins")),
+    alias("MCP_RESPONSE_VERBOSITY", Effect::Sets("output.level")),
+    // Authorization.
+    alias("MCP_AUTH_MODE", Effect::Sets("auth.mode")),
+    alias("MCP_AUTH_SECRET_KEY", Effect::Sets("auth.secret")),
+    alias("OAUTH_ISSUER_URL", Effect::Sets("auth.issuer")),
+    alias("OAUTH_AUDIENCE", Effect::Sets("auth.audience")),
+    alias("OAUTH_JWKS_URI", Effect::Sets("auth.jwks_url")),
+    // Storage.
+    alias(
+        "STORAGE_PROVIDER_TYPE",
+        Effect::Nothing("state is kept in SQLite, or in PostgreSQL when `store.url` says so"),
+    ),
+    alias("STORAGE_FILESYSTEM_PATH", Effect::Sets("store.data_dir")),
+    // Git.
+    alias("GIT_BASE_DIR", Effect::Sets("git.roots")),
+    alias(
+        "GIT_MAX_COMMAND_TIMEOUT_MS",
+        Effect::Sets("git.command_timeout_ms"),
+    ),
+    alias(
+        "GIT_MAX_BUFFER_SIZE_MB",
+        Effect::Converts("git.max_output_bytes", mebibytes, "in mebibytes"),
+    ),
+    alias(
+        "GIT_PROVIDER",
+        Effect::Nothing(
+            "there is one provider: the `git` program, with reads in process where that is faster",
+        ),
+    ),
+    alias("GIT_SIGN_COMMITS", Effect::Nothing(NOTHING_COMMITS)),
+    alias("GIT_AUTHOR_NAME", Effect::Nothing(NOTHING_COMMITS)),
+    alias("GIT_AUTHOR_EMAIL", Effect::Nothing(NOTHING_COMMITS)),
+    alias("GIT_COMMITTER_NAME", Effect::Nothing(NOTHING_COMMITS)),
+    alias("GIT_COMMITTER_EMAIL", Effect::Nothing(NOTHING_COMMITS)),
+    alias(
+        "GIT_WRAPUP_INSTRUCTIONS_PATH",
+        Effect::Nothing("this version has no `git_wrapup_instructions`"),
+    ),
+    // Logs.
+    alias(
+        "MCP_LOG_LEVEL",
+        Effect::Converts("log.filter", log_level, "from the level names of syslog and Node"),
+    ),
+    alias("NO_COLOR", Effect::Read("when set, no colours on a terminal")),
+    // Telemetry.
+    alias(
+        "OTEL_ENABLED",
+        Effect::Read("`false` switches the export of telemetry off, like `OTEL_SDK_DISABLED=true`"),
+    ),
+    alias(
+        "OTEL_SDK_DISABLED",
+        Effect::Read("`true` switches the export of telemetry off"),
+    ),
+    alias(
+        "OTEL_SERVICE_NAME",
+        Effect::Read("the name in exported telemetry, in place of `agentyard`"),
+    ),
+    alias(
+        "OTEL_SERVICE_VERSION",
+        Effect::Read("the version in exported telemetry, in place of our own"),
+    ),
+    alias(
+        "OTEL_RESOURCE_ATTRIBUTES",
+        Effect::Read("further attributes of exported telemetry"),
+    ),
+    alias(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        Effect::Read("where to send traces and metrics; nothing is sent when no endpoint is set"),
+    ),
+    alias(
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        Effect::Read("where to send traces"),
+    ),
+    alias(
+        "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+        Effect::Read("where to send metrics"),
+    ),
+    alias(
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        Effect::Read("headers to send with them, such as a key"),
+    ),
+    alias(
+        "OTEL_EXPORTER_OTLP_TIMEOUT",
+        Effect::Read("how long one export may take, in milliseconds"),
+    ),
+    alias(
+        "OTEL_EXPORTER_OTLP_PROTOCOL",
+        Effect::Nothing("it is always `http/protobuf`"),
+    ),
+    alias("OTEL_TRACES_EXPORTER", Effect::Read("`none` sends no traces")),
+    alias("OTEL_METRICS_EXPORTER", Effect::Read("`none` sends no metrics")),
+    alias("OTEL_TRACES_SAMPLER", Effect::Read("which traces are sent")),
+    alias(
+        "OTEL_TRACES_SAMPLER_ARG",
+        Effect::Read("the sampler's argument, such as a ratio"),
+    ),
+    alias(
+        "OTEL_METRIC_EXPORT_INTERVAL",
+        Effect::Read("how often metrics are sent, in milliseconds"),
+    ),
+];
+
+const NOTHING_COMMITS: &str = "no operation of this version makes commits";
+
+const fn alias(name: &'static str, effect: Effect) -> Alias {
+    Alias { name, effect }
+}
+
+fn mebibytes(text: &str) -> Result<String, String> {
+    text.trim()
+        .parse::<u64>()
+        .ok()
+        .and_then(|mebibytes| mebibytes.checked_mul(1024 * 1024))
+        .map(|bytes| bytes.to_string())
+        .ok_or_else(|| "expected a whole number of mebibytes".to_owned())
+}
+
+fn log_level(text: &str) -> Result<String, String> {
+    let level = match text.trim().to_ascii_lowercase().as_str() {
+        "trace" | "verbose" => "trace",
+        "debug" => "debug",
+        "info" | "information" | "notice" => "info",
+        "warn" | "warning" => "warn",
+        "error" | "err" | "fatal" | "crit" | "alert" | "emerg" => "error",
+        "silent" | "off" => "off",
+        _ => return Err("expected `trace`, `debug`, `info`, `warn`, `error` or `silent`".to_owned()),
+    };
+    Ok(level.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_stands_twice() {
+        let mut names: Vec<_> = OWN.iter().chain(ALIASES).map(|alias| alias.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn only_our_own_names_have_our_prefix() {
+        assert!(OWN.iter().all(|alias| alias.name.starts_with(VARIABLE_PREFIX)));
+        assert!(
+            !ALIASES
+                .iter()
+                .any(|alias| alias.name.starts_with(VARIABLE_PREFIX))
+        );
+    }
+
+    #[test]
+    fn conversions_refuse_what_they_do_not_know() {
+        assert_eq!(mebibytes("10").unwrap(), "10485760");
+        assert!(mebibytes("ten").is_err());
+        assert!(mebibytes("18446744073709551615").is_err());
+        assert_eq!(log_level("WARNING").unwrap(), "warn");
+        assert!(log_level("loud").is_err());
+    }
+}

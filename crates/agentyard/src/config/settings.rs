@@ -1,0 +1,98 @@
+//! The settings that belong to the binary itself. Each other component owns its own.
+
+use std::path::PathBuf;
+
+use agentyard_operations::Level;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Repositories.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct GitSettings {
+    /// The directories in which callers of `agentyard serve` may work; none by default.
+    /// `agentyard mcp` works in the directory where it was started.
+    pub(crate) roots: Vec<PathBuf>,
+    /// How long one git command may take, in milliseconds, before it is killed.
+    pub(crate) command_timeout_ms: u64,
+    /// How much output of one git command is read, in bytes, before it is killed.
+    pub(crate) max_output_bytes: u64,
+}
+
+impl Default for GitSettings {
+    fn default() -> Self {
+        Self {
+            roots: Vec::new(),
+            command_timeout_ms: 30_000,
+            max_output_bytes: 8 * 1024 * 1024,
+        }
+    }
+}
+
+/// What answers look like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OutputSettings {
+    /// The most tokens that one answer may cost its reader; a longer one is cut at a whole item, and says so.
+    pub(crate) max_tokens: u32,
+    /// How much an answer says when the caller does not ask for a level.
+    pub(crate) level: Level,
+}
+
+impl Default for OutputSettings {
+    fn default() -> Self {
+        Self {
+            max_tokens: 20_000,
+            level: Level::Standard,
+        }
+    }
+}
+
+/// Logs. They go to standard error, always: standard output belongs to answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LogSettings {
+    /// Which events are logged: a level (`off`, `error`, `warn`, `info`, `debug`, `trace`), and levels for single
+    /// parts, as in `info,agentyard_git=debug`. Libraries that log what passes through them stay at
+    /// `warn` or `error` unless they are named here.
+    pub(crate) filter: String,
+    /// How events are written.
+    pub(crate) format: LogFormat,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self {
+            filter: "info".to_owned(),
+            format: LogFormat::Auto,
+        }
+    }
+}
+
+/// How events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub(crate) enum LogFormat {
+    /// For people on a terminal, as JSON lines elsewhere.
+    #[default]
+    Auto,
+    /// For people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Which operations are offered over MCP.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct McpSettings {
+    /// Only these toolsets; all when left out.
+    pub(crate) toolsets: Vec<String>,
+    /// Only operations that change nothing. This is stronger than every other choice.
+    pub(crate) read_only: bool,
+    /// These operations beside the toolsets; alone, when no toolsets are named.
+    pub(crate) tools: Vec<String>,
+    /// Never these operations.
+    pub(crate) exclude_tools: Vec<String>,
+}

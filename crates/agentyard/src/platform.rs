@@ -1,0 +1,191 @@
+//! Wiring: from the command line and the configuration to a platform.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agentyard_gateway::Platform;
+use agentyard_git::Roots;
+use agentyard_model::{Clock, Secret, Toolsets};
+use agentyard_operations::{Presentation, Selection, nearest, registry};
+use agentyard_services::{ErrorKind, Services, WorkingDirectories};
+use agentyard_store::Store;
+
+use crate::cli::{GlobalArgs, SelectionArgs};
+use crate::config::{self, Config, Environment, Loaded, Override};
+use crate::exit::Failure;
+use crate::telemetry::{self, Face, Telemetry};
+
+/// What a command finds itself in.
+pub(crate) struct Setting {
+    pub(crate) environment: Environment,
+    pub(crate) global: GlobalArgs,
+    overrides: Vec<Override>,
+}
+
+impl Setting {
+    /// Takes in the command line and the environment. The configuration itself is read
+    /// by the commands that need it.
+    pub(crate) fn read(global: GlobalArgs) -> Result<Self, Failure> {
+        let mut overrides = Vec::new();
+        for assignment in &global.set {
+            overrides.push(Override::parse_set(assignment)?);
+        }
+        if let Some(directory) = &global.data_dir {
+            overrides.push(Override::new("store.data_dir", absolute(directory)?.to_string_lossy(), "--data-dir"));
+        }
+        Ok(Self {
+            environment: Environment::of_process(),
+            global,
+            overrides,
+        })
+    }
+
+    /// The configuration, with the flags of this command over it.
+    pub(crate) fn config(&self, flags: Vec<Override>) -> Result<Loaded<Config>, Failure> {
+        let mut overrides = self.overrides.clone();
+        overrides.extend(flags);
+        Ok(config::load(&self.environment, self.global.config.as_deref(), &overrides)?)
+    }
+
+    /// Begins to log, and tells what looked wrong in the configuration.
+    pub(crate) fn start_telemetry(&self, config: &Loaded<Config>, face: Face) -> Result<Telemetry, Failure> {
+        let started = telemetry::start(&config.settings.log, face, &self.environment).map_err(|error| {
+            Failure::new(ErrorKind::InvalidInput, with_causes(&error))
+        })?;
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
+        }
+        Ok(started)
+    }
+
+    /// The server that commands are to call, if there is one.
+    pub(crate) fn server(&self) -> Result<Option<String>, Failure> {
+        match &self.global.server {
+            Some(server) => Ok(Some(server.clone())),
+            None => Ok(self.environment.text("AGENTYARD_URL")?.map(ToOwned::to_owned)),
+        }
+    }
+
+    /// The token for it.
+    pub(crate) fn token(&self) -> Result<Option<Secret>, Failure> {
+        Ok(self.environment.text("AGENTYARD_TOKEN")?.map(|token| Secret::new(token.trim())))
+    }
+
+    /// The directories that a person's own commands and agents may use: those named, or
+    /// the repository in which one stands, or the directory itself.
+    pub(crate) fn own_roots(&self) -> Result<Roots, Failure> {
+        let roots = if self.global.roots.is_empty() {
+            vec![enclosing_repository(&current_directory()?)]
+        } else {
+            self.global.roots.iter().map(|root| absolute(root)).collect::<Result<_, _>>()?
+        };
+        opened(roots)
+    }
+}
+
+/// The store, which opens when first needed.
+pub(crate) fn store(config: &Loaded<Config>) -> Result<Store, Failure> {
+    config.data_dir()?;
+    Ok(Store::lazy(config.settings.store.clone(), Clock::System))
+}
+
+/// A store for commands that may never need one: without a data directory it fails when
+/// it is used, not before.
+pub(crate) fn store_if_needed(config: &Loaded<Config>) -> Store {
+    Store::lazy(config.settings.store.clone(), Clock::System)
+}
+
+/// The platform over these.
+pub(crate) fn platform(
+    config: &Loaded<Config>,
+    store: &Store,
+    roots: Roots,
+    working_directories: WorkingDirectories,
+    selection: Selection,
+) -> Platform {
+    let output = &config.settings.output;
+    Platform {
+        services: Arc::new(Services::new(store, roots, working_directories, Clock::System)),
+        selection: Arc::new(selection),
+        presentation: Presentation::new(output.level, output.max_tokens as usize),
+    }
+}
+
+/// Opens roots.
+pub(crate) fn opened(roots: Vec<PathBuf>) -> Result<Roots, Failure> {
+    Roots::new(roots).map_err(|error| {
+        Failure::new(ErrorKind::InvalidInput, error).hint("name directories that exist, with --root or `git.roots`")
+    })
+}
+
+/// The flags that choose operations, as overrides of the configuration.
+pub(crate) fn selection_flags(arguments: &SelectionArgs) -> Vec<Override> {
+    let lists = [
+        ("mcp.toolsets", &arguments.toolsets, "--toolsets"),
+        ("mcp.tools", &arguments.tools, "--tools"),
+        ("mcp.exclude_tools", &arguments.exclude_tools, "--exclude-tools"),
+    ];
+    let mut flags: Vec<Override> = lists
+        .into_iter()
+        .filter(|(_, names, _)| !names.is_empty())
+        .map(|(key, names, flag)| Override::new(key, names.join(","), flag))
+        .collect();
+    if arguments.read_only {
+        flags.push(Override::new("mcp.read_only", "true", "--read-only"));
+    }
+    flags
+}
+
+/// Which operations the configuration chooses. A name that is none is refused: leaving
+/// out a tool that was misspelt would be worse than not starting.
+pub(crate) fn selection(config: &Config) -> Result<Selection, Failure> {
+    let mcp = &config.mcp;
+    let known: Vec<&str> = registry().iter().map(|operation| operation.entry().name).collect();
+    for name in mcp.tools.iter().chain(&mcp.exclude_tools) {
+        if !known.contains(&name.as_str()) {
+            let failure = Failure::new(ErrorKind::InvalidInput, format!("there is no tool `{}`", name.escape_debug()));
+            return Err(match nearest(name, &known) {
+                Some(nearest) => failure.hint(format!("did you mean `{nearest}`?")),
+                None => failure.hint("`agentyard --help` lists the operations"),
+            });
+        }
+    }
+    let toolsets: Toolsets = mcp
+        .toolsets
+        .join(",")
+        .parse()
+        .map_err(|unknown: agentyard_model::UnknownToolset| Failure::new(ErrorKind::InvalidInput, unknown))?;
+    Ok(Selection {
+        toolsets: (!mcp.toolsets.is_empty()).then_some(toolsets),
+        include: mcp.tools.clone(),
+        exclude: mcp.exclude_tools.clone(),
+        read_only: mcp.read_only,
+    })
+}
+
+/// An error and every cause below it, on one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// Where one stands.
+pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::new(ErrorKind::NotFound, format!("the current directory cannot be read: {error}")))
+}
+
+/// A path as seen from where one stands.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path)
+        .map_err(|error| Failure::new(ErrorKind::InvalidInput, format!("{} is not a path: {error}", path.display())))
+}
+
+/// The top of the repository in which a directory is, or the directory.
+fn enclosing_repository(directory: &Path) -> PathBuf {
+    directory
+        .ancestors()
+        .find(|ancestor| ancestor.join(".git").exists())
+        .unwrap_or(directory)
+        .to_owned()
+}

@@ -1,0 +1,164 @@
+//! Answers for people: an object as lines, a list of objects as a table, JSON when asked.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::presets::NOTHING;
+use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use serde_json::{Map, Value};
+
+const KEY: Style = AnsiColor::Cyan.on_default();
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Yellow.on_default();
+
+/// Writes an answer to standard output.
+pub(crate) fn answer(value: &Value, json: bool) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    if json {
+        writeln!(out, "{value}")
+    } else {
+        write!(out, "{}", document(value))
+    }
+}
+
+/// Writes text to standard output as it is, without what could steer a terminal.
+pub(crate) fn text(text: &str) -> io::Result<()> {
+    write!(anstream::stdout().lock(), "{}", harmless(text))
+}
+
+/// Writes text whose colours are ours to standard output.
+pub(crate) fn coloured(text: &str) -> io::Result<()> {
+    write!(anstream::stdout().lock(), "{text}")
+}
+
+/// How many columns the terminal has.
+pub(crate) fn terminal_width() -> Option<u16> {
+    Table::new().width()
+}
+
+/// Writes an error object to standard error.
+pub(crate) fn error(object: &Value, json: bool) -> io::Result<()> {
+    let mut out = anstream::stderr().lock();
+    if json {
+        return writeln!(out, "{object}");
+    }
+    let error = &object["error"];
+    writeln!(out, "{ERROR}error{ERROR:#}: {}", harmless(error["message"].as_str().unwrap_or("unknown")))?;
+    for hint in error["hints"].as_array().into_iter().flatten() {
+        writeln!(out, "  {HINT}hint{HINT:#}: {}", harmless(hint.as_str().unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+/// Writes a warning to standard error.
+pub(crate) fn warning(text: &str) -> io::Result<()> {
+    writeln!(anstream::stderr().lock(), "{HINT}warning{HINT:#}: {}", harmless(text))
+}
+
+fn document(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => lines(fields, 0),
+        other => format!("{}\n", scalar(other)),
+    }
+}
+
+fn lines(fields: &Map<String, Value>, depth: usize) -> String {
+    let indent = "  ".repeat(depth);
+    let mut text = String::new();
+    for (name, value) in fields {
+        let name = harmless(&name.replace('_', " "));
+        match value {
+            Value::Null => {}
+            Value::Object(inner) if inner.is_empty() => {}
+            Value::Object(inner) => text.push_str(&format!("{indent}{KEY}{name}{KEY:#}\n{}", lines(inner, depth + 1))),
+            Value::Array(items) if items.iter().any(Value::is_object) => text.push_str(&table(items)),
+            Value::Array(items) if items.is_empty() => text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: none\n")),
+            Value::Array(items) if items.len() > 4 => {
+                text.push_str(&format!("{indent}{KEY}{name}{KEY:#}\n"));
+                for item in items {
+                    text.push_str(&format!("{indent}  {}\n", scalar(item)));
+                }
+            }
+            other => text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: {}\n", scalar(other))),
+        }
+    }
+    text
+}
+
+fn table(items: &[Value]) -> String {
+    let mut columns: Vec<&String> = Vec::new();
+    for item in items.iter().filter_map(Value::as_object) {
+        for name in item.keys() {
+            if !columns.contains(&name) {
+                columns.push(name);
+            }
+        }
+    }
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    let header = columns.iter().map(|name| {
+        let cell = Cell::new(name.replace('_', " "));
+        if io::stdout().is_terminal() { cell.add_attribute(Attribute::Bold) } else { cell }
+    });
+    table.set_header(header);
+    for item in items {
+        table.add_row(columns.iter().map(|name| scalar(&item[name.as_str()])));
+    }
+    let rows: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    rows.join("\n") + "\n"
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => harmless(text),
+        Value::Array(items) => items.iter().map(scalar).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+/// Text without control characters other than line ends and tabs: what a repository or
+/// a server says must not move the cursor, set the title or answer for the person.
+fn harmless(text: &str) -> String {
+    text.chars()
+        .flat_map(|character| {
+            let plain = !character.is_control() || matches!(character, '\n' | '\t');
+            let escaped = (!plain).then(|| character.escape_default());
+            plain.then_some(character).into_iter().chain(escaped.into_iter().flatten())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_is_lines_and_a_list_of_objects_a_table() {
+        let value = json!({
+            "branch": "main",
+            "ahead": 1,
+            "upstream": null,
+            "commits": [{ "id": "a1", "subject": "Begin" }, { "id": "b2", "subject": "Go on" }],
+            "untracked": ["a", "b"],
+        });
+        let plain = anstream::adapter::strip_str(&document(&value)).to_string();
+        expect![[r#"
+            ahead: 1
+            branch: main
+             id  subject 
+             a1  Begin
+             b2  Go on
+            untracked: a, b
+        "#]]
+        .assert_eq(&plain);
+    }
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(harmless("a\u{1b}]0;x\u{7}b\tc\n"), "a\\u{1b}]0;x\\u{7}b\tc\n");
+    }
+}
