@@ -150,10 +150,10 @@ def library_call(binary, repository, count):
     """The median of `count` calls inside the program, without MCP; none if it cannot tell."""
     command = [binary, "bench-status", repository, "--count", str(count)]
     said = subprocess.run(command, capture_output=True, text=True)
-    try:
-        return [float(said.stdout.split()[0]) / 1e6]
-    except (IndexError, ValueError):
+    if said.returncode:
+        log(f"bench-status failed: {said.stderr.strip()}")
         return []
+    return [json.loads(said.stdout)["median_us"] / 1e6]
 
 
 def spread(seconds):

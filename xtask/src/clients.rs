@@ -124,7 +124,7 @@ impl Yard {
     fn token(&self, served: &Served) -> Result<String> {
         let said = output(
             Command::new(&self.binary)
-                .args(["token", "create", "--name", "clients", "--json", "--data-dir"])
+                .args(["token", "create", "clients", "--json", "--data-dir"])
                 .arg(served.data_dir()),
         )?;
         let made: Value = serde_json::from_str(&said).attempt("read the token that was made")?;

@@ -6,8 +6,7 @@ use crate::process::{cargo, run};
 
 /// The reference, the OpenAPI document and the README's tool table come from the binary,
 /// which knows them; a test fails when the committed ones are out of date.
-pub(crate) fn verb(mut args: Args) -> Result {
-    run(cargo()
-        .args(["run", "--package", "agentyard", "--", "generate"])
-        .args(args.rest()))
+pub(crate) fn verb(args: Args) -> Result {
+    args.finish()?;
+    run(cargo().args(["run", "--package", "agentyard", "--", "generate"]))
 }

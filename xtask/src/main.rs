@@ -109,7 +109,7 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "generate",
-        usage: "[--check]",
+        usage: "",
         summary: "write the files that are made from the code",
         run: generate::verb,
     },

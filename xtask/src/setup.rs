@@ -129,7 +129,9 @@ fn install(packages: &[&str]) -> Result {
 
 fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
-    command.args(["--quiet=2", "--option=Dpkg::Use-Pty=0"]).env("DEBIAN_FRONTEND", "noninteractive");
+    command
+        .args(["--quiet=2", "--option=Dpkg::Use-Pty=0"])
+        .env("DEBIAN_FRONTEND", "noninteractive");
     command
 }
 

@@ -46,7 +46,9 @@ pub async fn bridge(
         while calls.try_join_next().is_some() {}
         running.retain(|_, call| !call.is_finished());
         let Some(message) = Message::read(&line) else {
-            let _ = answers.send(failure(&Value::Null, -32700, "the line is not JSON, or too long")).await;
+            let _ = answers
+                .send(failure(&Value::Null, -32700, "the line is not JSON, or too long"))
+                .await;
             continue;
         };
         if let Some(cancelled) = message.cancels() {
@@ -126,7 +128,10 @@ impl Link {
     }
 
     fn session(&self) -> Option<Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.session
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     async fn send(&self, message: &Message) -> reqwest::Result<reqwest::Response> {
@@ -169,7 +174,10 @@ impl Link {
         let Some(id) = self.session().and_then(|session| session.id) else {
             return;
         };
-        let mut request = self.client.delete(self.address.clone()).header("mcp-session-id", id);
+        let mut request = self
+            .client
+            .delete(self.address.clone())
+            .header("mcp-session-id", id);
         if let Some(token) = &self.token {
             request = request.bearer_auth(token.expose());
         }
@@ -188,7 +196,11 @@ async fn pass_on(link: Arc<Link>, message: Message, answers: mpsc::Sender<String
 
 async fn exchange(link: &Link, message: &Message, answers: &mpsc::Sender<String>) -> Result<(), String> {
     let unreachable = |error: reqwest::Error| {
-        format!("the Agentyard server at {} did not answer: {}", link.address, error.without_url())
+        format!(
+            "the Agentyard server at {} did not answer: {}",
+            link.address,
+            error.without_url()
+        )
     };
     let mut response = link.send(message).await.map_err(unreachable)?;
     let header = |name: &str| {
@@ -249,7 +261,9 @@ fn explained(status: StatusCode, body: &str) -> String {
     let said: Value = serde_json::from_str(body).unwrap_or_default();
     let message = said["error"]["message"].as_str().unwrap_or(match status {
         StatusCode::UNAUTHORIZED => "no valid token: set AGENTYARD_TOKEN",
-        StatusCode::NOT_FOUND => "no such MCP server or session: the server may have been restarted; connect again",
+        StatusCode::NOT_FOUND => {
+            "no such MCP server or session: the server may have been restarted; connect again"
+        }
         _ => "no reason was given",
     });
     format!("the Agentyard server answered with status {status}: {message}")

@@ -45,7 +45,7 @@ pub use layers::Edge;
 pub use limits::{LoadLimit, RateLimits, limit_body, limit_rate, read_body, shed_load};
 pub use metadata::ProtectedResource;
 pub use origin::{BaseUrl, Guard, guard};
-pub use refusal::{Refusal, RefusalKind};
+pub use refusal::Refusal;
 pub use request_id::{REQUEST_ID_HEADER, name_request};
 pub use settings::{
     AuthMode, AuthSettings, HttpSettings, InvalidSetting, JwtAlgorithm, JwtSettings, OAuthSettings,

@@ -5,24 +5,26 @@ use agentyard_model::RequestId;
 use agentyard_services::{Error, ErrorKind};
 use serde_json::{Value, json};
 
-/// The error as clients read it. Of an internal one they learn what was attempted and
-/// the id under which the log has the rest.
+/// The error as clients read it.
 #[must_use]
 pub fn error_object(error: &Error, request_id: &RequestId) -> Value {
-    let (message, hints) = match error.kind() {
-        ErrorKind::Internal => (
-            format!("internal error while {}", error.message()),
-            vec![format!("the server's log has the cause under request id {request_id}")],
-        ),
-        _ => (error.message().to_owned(), error.hints().to_vec()),
-    };
-    let mut object = json!({
-        "kind": error.kind().as_str(),
-        "message": message,
-        "request_id": request_id.as_str(),
-    });
+    let (message, hints) = wording(error);
+    let mut object = json!({ "kind": error.kind().as_str(), "message": message });
     if !hints.is_empty() {
         object["hints"] = hints.into();
     }
+    object["request_id"] = request_id.as_str().into();
     json!({ "error": object })
+}
+
+/// What a client is told of an error: of an internal one, what was attempted and that
+/// the log has the rest.
+pub(crate) fn wording(error: &Error) -> (String, Vec<String>) {
+    match error.kind() {
+        ErrorKind::Internal => (
+            format!("internal error while {}", error.message()),
+            vec!["the server's log has the cause under this request id".to_owned()],
+        ),
+        _ => (error.message().to_owned(), error.hints().to_vec()),
+    }
 }

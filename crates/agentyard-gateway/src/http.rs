@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_model::Clock;
+use agentyard_services::ErrorKind;
 use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::edge::{AuthSettings, Edge, HttpSettings, InvalidSetting, Refusal, RefusalKind};
+use crate::edge::{AuthSettings, Edge, HttpSettings, InvalidSetting, Refusal};
 use crate::platform::Platform;
 use crate::rest;
 
@@ -54,7 +55,13 @@ impl HttpServer {
         let warm = tokio::spawn(async move { edge.warm().await });
         let patience = Duration::from_secs(self.http.drain_seconds);
         let head_timeout = Duration::from_secs(self.http.head_timeout_seconds);
-        let accepting = tokio::spawn(listen::accept(listener, app, head_timeout, stop.clone(), streams.clone()));
+        let accepting = tokio::spawn(listen::accept(
+            listener,
+            app,
+            head_timeout,
+            stop.clone(),
+            streams.clone(),
+        ));
         stop.cancelled().await;
         tracing::info!("stopping: no new calls are taken");
         if !drain.finished(patience).await {
@@ -66,14 +73,27 @@ impl HttpServer {
         Ok(())
     }
 
-    fn router(&self, edge: &Edge, drain: &Drain, streams: &CancellationToken, stop: &CancellationToken) -> Router {
-        let protected = edge.protected(
-            rest::routes(&self.platform).merge(mcp::routes(&self.platform, streams, self.conformance_fixtures)),
-        );
+    fn router(
+        &self,
+        edge: &Edge,
+        drain: &Drain,
+        streams: &CancellationToken,
+        stop: &CancellationToken,
+    ) -> Router {
+        let protected = edge.protected(rest::routes(&self.platform).merge(mcp::routes(
+            &self.platform,
+            streams,
+            self.conformance_fixtures,
+        )));
         let metrics = health::metrics_route(self.metrics.clone(), self.http.public_metrics);
-        let metrics = if self.http.public_metrics { edge.public(metrics) } else { edge.protected(metrics) };
+        let metrics = if self.http.public_metrics {
+            edge.public(metrics)
+        } else {
+            edge.protected(metrics)
+        };
         let public = edge.public(
-            rest::description_routes(&self.platform).merge(health::routes(self.readiness.clone(), stop.clone())),
+            rest::description_routes(&self.platform)
+                .merge(health::routes(self.readiness.clone(), stop.clone())),
         );
         let app = protected
             .merge(metrics)
@@ -86,12 +106,12 @@ impl HttpServer {
 }
 
 async fn nothing_here() -> Refusal {
-    Refusal::new(RefusalKind::NotFound, "there is nothing at this address")
+    Refusal::new(ErrorKind::NotFound, "there is nothing at this address")
         .with_hint("`/api` lists the REST routes; MCP is at `/mcp`.")
 }
 
 async fn wrong_method() -> Refusal {
-    Refusal::new(RefusalKind::InvalidInput, "this address takes other methods")
+    Refusal::new(ErrorKind::InvalidInput, "this address takes other methods")
         .with_status(::http::StatusCode::METHOD_NOT_ALLOWED)
         .with_hint("`/api` lists the routes and their methods.")
 }

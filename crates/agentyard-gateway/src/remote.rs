@@ -51,7 +51,9 @@ impl RemoteError {
     pub fn object(&self) -> Value {
         match self {
             Self::Refused { object } => object.clone(),
-            Self::Address { .. } => json!({ "error": { "kind": "invalid_input", "message": self.to_string() } }),
+            Self::Address { .. } => {
+                json!({ "error": { "kind": "invalid_input", "message": self.to_string() } })
+            }
             Self::Unreachable { source, .. } => json!({ "error": {
                 "kind": "unavailable",
                 "message": format!("{self}: {}", root_cause(source)),
@@ -105,7 +107,11 @@ impl RemoteServer {
     ///
     /// # Errors
     /// When the server cannot be reached or refuses.
-    pub async fn call(&self, operation: &Registered, mut arguments: Map<String, Value>) -> Result<Value, RemoteError> {
+    pub async fn call(
+        &self,
+        operation: &Registered,
+        mut arguments: Map<String, Value>,
+    ) -> Result<Value, RemoteError> {
         let route = operation.entry().route;
         let mut url = self.address.clone();
         if let Ok(mut segments) = url.path_segments_mut() {

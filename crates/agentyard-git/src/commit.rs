@@ -66,7 +66,10 @@ impl CommitText {
     pub(crate) fn decode(id: gix::ObjectId, data: &[u8]) -> Result<Self, Error> {
         let read_error = || Error::read(format!("commit {id}"));
         let commit = gix::objs::CommitRef::from_bytes(data, id.kind()).map_err(read_error())?;
-        let encoding = commit.encoding.and_then(|label| Encoding::for_label(label)).unwrap_or(UTF_8);
+        let encoding = commit
+            .encoding
+            .and_then(|label| Encoding::for_label(label))
+            .unwrap_or(UTF_8);
         let person = |signature: gix::actor::SignatureRef<'_>| Person {
             name: line(&decoded(signature.name.trim().as_bstr(), encoding)),
             email: line(&decoded(signature.email.trim().as_bstr(), encoding)),
@@ -127,6 +130,10 @@ mod tests {
 
     use super::*;
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a call reads better without the reference"
+    )]
     fn check(message: &str, expected: Expect) {
         expected.assert_eq(&format!("{:?}", split_message(message)));
     }
@@ -134,7 +141,10 @@ mod tests {
     #[test]
     fn messages_are_split_like_git_splits_them() {
         check("subject\n", expect![[r#"("subject", "")"#]]);
-        check("\n\nsubject\n\n\n  body\nmore\n\n", expect![[r#"("subject", "  body\nmore")"#]]);
+        check(
+            "\n\nsubject\n\n\n  body\nmore\n\n",
+            expect![[r#"("subject", "  body\nmore")"#]],
+        );
         check("two\nlines\n\nbody\n", expect![[r#"("two lines", "body")"#]]);
         check("", expect![[r#"("", "")"#]]);
         check("subject\n   \nbody", expect![[r#"("subject", "body")"#]]);

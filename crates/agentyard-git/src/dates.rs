@@ -15,7 +15,8 @@ pub enum DayEdge {
     End,
 }
 
-/// Reads an RFC 3339 time, a date (`2026-03-01`, in UTC), or any other form that git knows, such as `2 weeks ago`.
+/// Reads an RFC 3339 time, a date (`2026-03-01`, in UTC), or any other form that git knows, such as `2 weeks
+/// ago`.
 pub fn parse_date(date: &str, edge: DayEdge, now: Timestamp) -> Result<Timestamp, Error> {
     let invalid = || Error::InvalidDate {
         date: text::one_line(date).chars().take(100).collect(),
@@ -31,7 +32,10 @@ pub fn parse_date(date: &str, edge: DayEdge, now: Timestamp) -> Result<Timestamp
             DayEdge::Start => day.at(0, 0, 0, 0),
             DayEdge::End => day.at(23, 59, 59, 0),
         };
-        return moment.to_zoned(TimeZone::UTC).map(|moment| moment.timestamp()).map_err(|_| invalid());
+        return moment
+            .to_zoned(TimeZone::UTC)
+            .map(|moment| moment.timestamp())
+            .map_err(|_| invalid());
     }
     let time = gix::date::parse(trimmed, Some(now.to_zoned(TimeZone::UTC))).map_err(|_| invalid())?;
     Timestamp::from_second(time.seconds).map_err(|_| invalid())
@@ -55,8 +59,16 @@ mod tests {
 
     #[test]
     fn dates_are_read() {
-        check("2026-03-01T10:00:00+02:00", DayEdge::Start, Some("2026-03-01T08:00:00Z"));
-        check("2026-03-01T10:00:00.5Z", DayEdge::Start, Some("2026-03-01T10:00:00.5Z"));
+        check(
+            "2026-03-01T10:00:00+02:00",
+            DayEdge::Start,
+            Some("2026-03-01T08:00:00Z"),
+        );
+        check(
+            "2026-03-01T10:00:00.5Z",
+            DayEdge::Start,
+            Some("2026-03-01T10:00:00.5Z"),
+        );
         check("2026-03-01", DayEdge::Start, Some("2026-03-01T00:00:00Z"));
         check("2026-03-01", DayEdge::End, Some("2026-03-01T23:59:59Z"));
         check("2 weeks ago", DayEdge::End, Some("2026-03-01T12:00:00Z"));
@@ -66,7 +78,14 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for date in ["", "soon", "2026-13-01", "2026-02-30", "--since", "2026-03-01; rm"] {
+        for date in [
+            "",
+            "soon",
+            "2026-13-01",
+            "2026-02-30",
+            "--since",
+            "2026-03-01; rm",
+        ] {
             check(date, DayEdge::Start, None);
         }
     }

@@ -17,7 +17,11 @@ const RENAME_RETRIES: usize = 64;
 
 /// Opens `path` under `directory`. Links are followed while they stay beneath it; leaving it is `EXDEV`.
 pub(crate) fn open_beneath(directory: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let flags = flags | OFlags::CLOEXEC;
     for _ in 0..RENAME_RETRIES {
@@ -35,8 +39,8 @@ pub(crate) fn open_child_directory(directory: impl AsFd, name: &[u8]) -> Result<
     rustix::fs::openat(directory, name, flags, Mode::empty())
 }
 
-/// Opens a directory entry that must be a regular file. Anything else counts as absent: a link is not followed, and a pipe
-/// is not waited for.
+/// Opens a directory entry that must be a regular file. Anything else counts as absent: a link is not
+/// followed, and a pipe is not waited for.
 pub(crate) fn open_child_file(directory: impl AsFd, name: &[u8]) -> io::Result<Option<File>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::openat(directory, name, flags, Mode::empty()) {
@@ -50,14 +54,21 @@ pub(crate) fn open_child_file(directory: impl AsFd, name: &[u8]) -> io::Result<O
 }
 
 /// The content of a small regular file, or `None` when there is none. More than `limit` bytes is an error.
-pub(crate) fn read_child_file(directory: impl AsFd, name: &[u8], limit: usize) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read_child_file(
+    directory: impl AsFd,
+    name: &[u8],
+    limit: usize,
+) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = open_child_file(directory, name)? else {
         return Ok(None);
     };
     let mut content = Vec::new();
     file.take(limit as u64 + 1).read_to_end(&mut content)?;
     if content.len() > limit {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than expected"));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "larger than expected",
+        ));
     }
     Ok(Some(content))
 }

@@ -4,15 +4,17 @@ use std::io;
 
 /// A failure of this crate.
 ///
-/// Messages are meant for the client: they name what the client asked for, never what lies outside the roots. Sources
-/// are meant for the log: they come from the kernel and from gix and may quote the repository's content.
+/// Messages are meant for the client: they name what the client asked for, never what lies outside the roots.
+/// Sources are meant for the log: they come from the kernel and from gix and may quote the repository's
+/// content.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The path can never be used, whatever is on disk.
     #[error("{path} cannot be used as a path: {reason}")]
     InvalidPath { path: String, reason: &'static str },
 
-    /// The path, or a link on the way to it, leaves the roots. Said in the same words whether or not its target exists.
+    /// The path, or a link on the way to it, leaves the roots. Said in the same words whether or not its
+    /// target exists.
     #[error("{path} is outside the directories that may be used here")]
     OutsideRoots { path: String },
 
@@ -45,7 +47,9 @@ pub enum Error {
     NotARepository { path: String },
 
     /// A part of the repository lies outside the roots.
-    #[error("the repository at {path} is refused: its {part} leads outside the directories that may be used here")]
+    #[error(
+        "the repository at {path} is refused: its {part} leads outside the directories that may be used here"
+    )]
     RepositoryEscapes { path: String, part: String },
 
     /// A part of the repository is not what git would have put there.
@@ -106,10 +110,6 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-
-    /// More than can be held in memory for one answer.
-    #[error("{part} is larger than {limit} entries, which is too much for one answer")]
-    TooLarge { part: String, limit: usize },
 
     /// The caller went away, or its deadline passed.
     #[error("the call was cancelled")]

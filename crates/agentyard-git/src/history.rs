@@ -8,7 +8,7 @@ use gix::objs::FindExt as _;
 
 use crate::Error;
 
-pub(crate) use walk::{CommitRange, Keep, Simplify, Walk};
+pub(crate) use walk::{CommitRange, Keep, Parent, Simplify, Walk};
 
 /// Commits read so far. They come from the commit-graph file where there is one.
 pub(crate) struct History<'repo> {
@@ -24,18 +24,28 @@ pub(crate) struct History<'repo> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node(usize);
 
-/// What a walk has to know of a commit.
+/// What a walk has to know of a commit. Before it is loaded that is its id, and nothing else.
 pub(crate) struct Commit {
     pub(crate) id: gix::ObjectId,
     pub(crate) tree: gix::ObjectId,
-    pub(crate) parents: Vec<gix::ObjectId>,
+    pub(crate) parents: Vec<Node>,
     /// When it was committed, in seconds since 1970.
     pub(crate) time: i64,
+    is_loaded: bool,
+}
+
+/// A commit as it is stored.
+struct Stored {
+    tree: gix::ObjectId,
+    parents: Vec<gix::ObjectId>,
+    time: i64,
 }
 
 impl<'repo> History<'repo> {
     pub(crate) fn new(objects: &'repo gix::Repository) -> Result<Self, Error> {
-        let shallow = objects.shallow_commits().map_err(Error::read("the shallow file"))?;
+        let shallow = objects
+            .shallow_commits()
+            .map_err(Error::read("the shallow file"))?;
         // The file knows nothing of grafts. One that cannot be read is no loss: it holds nothing of its own.
         let graph = if shallow.is_some() {
             None
@@ -54,19 +64,8 @@ impl<'repo> History<'repo> {
 
     /// Reads a commit, unless that was done before.
     pub(crate) fn load(&mut self, id: gix::ObjectId) -> Result<Node, Error> {
-        if let Some(node) = self.known.get(&id) {
-            return Ok(*node);
-        }
-        let mut commit = match self.from_graph(id) {
-            Some(commit) => commit,
-            None => self.from_objects(id)?,
-        };
-        if self.shallow.as_ref().is_some_and(|shallow| shallow.binary_search(&id).is_ok()) {
-            commit.parents.clear();
-        }
-        let node = Node(self.commits.len());
-        self.commits.push(commit);
-        self.known.insert(id, node);
+        let node = self.node(id);
+        self.load_node(node)?;
         Ok(node)
     }
 
@@ -74,26 +73,68 @@ impl<'repo> History<'repo> {
         &self.commits[node.0]
     }
 
-    fn from_graph(&self, id: gix::ObjectId) -> Option<Commit> {
+    fn load_node(&mut self, node: Node) -> Result<(), Error> {
+        if self.commits[node.0].is_loaded {
+            return Ok(());
+        }
+        let id = self.commits[node.0].id;
+        let stored = match self.graph_commit(id) {
+            Some(stored) => stored,
+            None => self.object_commit(id)?,
+        };
+        let is_cut = self
+            .shallow
+            .as_ref()
+            .is_some_and(|shallow| shallow.binary_search(&id).is_ok());
+        let parents = if is_cut { Vec::new() } else { stored.parents };
+        let parents = parents.into_iter().map(|parent| self.node(parent)).collect();
+        self.commits[node.0] = Commit {
+            id,
+            tree: stored.tree,
+            parents,
+            time: stored.time,
+            is_loaded: true,
+        };
+        Ok(())
+    }
+
+    fn node(&mut self, id: gix::ObjectId) -> Node {
+        let next = Node(self.commits.len());
+        let node = *self.known.entry(id).or_insert(next);
+        if node == next {
+            self.commits.push(Commit {
+                id,
+                tree: id.kind().null(),
+                parents: Vec::new(),
+                time: 0,
+                is_loaded: false,
+            });
+        }
+        node
+    }
+
+    fn graph_commit(&self, id: gix::ObjectId) -> Option<Stored> {
         let graph = self.graph.as_ref()?;
         let commit = graph.commit_by_id(id)?;
         let parents = commit
             .iter_parents()
             .map(|parent| parent.ok().map(|position| graph.id_at(position).to_owned()))
             .collect::<Option<_>>()?;
-        Some(Commit {
-            id,
+        Some(Stored {
             tree: commit.root_tree_id().to_owned(),
             parents,
             time: i64::try_from(commit.committer_timestamp()).unwrap_or(i64::MAX),
         })
     }
 
-    fn from_objects(&mut self, id: gix::ObjectId) -> Result<Commit, Error> {
+    fn object_commit(&mut self, id: gix::ObjectId) -> Result<Stored, Error> {
         let read_error = || Error::read(format!("commit {id}"));
-        let commit = self.objects.objects.find_commit(&id, &mut self.buffer).map_err(read_error())?;
-        Ok(Commit {
-            id,
+        let commit = self
+            .objects
+            .objects
+            .find_commit(&id, &mut self.buffer)
+            .map_err(read_error())?;
+        Ok(Stored {
             tree: commit.tree(),
             parents: commit.parents().collect(),
             // A commit without a readable date sorts last, as in git.

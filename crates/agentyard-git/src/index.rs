@@ -7,7 +7,8 @@ use rustix::fs::AtFlags;
 use crate::descriptor::{magic_path, open_child_file};
 use crate::{Error, Repository};
 
-/// Larger than the index of any repository that git itself can still handle, and small enough to hold in memory.
+/// Larger than the index of any repository that git itself can still handle, and small enough to hold in
+/// memory.
 const SIZE_LIMIT: u64 = 2 << 30;
 
 /// The index as it was at one moment. A repository without one has an empty index.
@@ -31,12 +32,15 @@ pub(crate) fn load(repository: &Repository, local: &gix::Repository) -> Result<g
         return Err(malformed(repository, "is too large"));
     }
     let mut content = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-    file.take(SIZE_LIMIT).read_to_end(&mut content).map_err(read_error)?;
+    file.take(SIZE_LIMIT)
+        .read_to_end(&mut content)
+        .map_err(read_error)?;
 
     let written_at = metadata.modified().map_err(read_error)?.into();
     let options = gix::index::decode::Options::default();
-    let (state, _checksum) = gix::index::State::from_bytes(&content, written_at, local.object_hash(), options)
-        .map_err(Error::read("the index"))?;
+    let (state, _checksum) =
+        gix::index::State::from_bytes(&content, written_at, local.object_hash(), options)
+            .map_err(Error::read("the index"))?;
     if state.link().is_none() {
         return Ok(state);
     }

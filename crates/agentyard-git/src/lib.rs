@@ -2,20 +2,23 @@
 //!
 //! The contract of this crate:
 //!
-//! - It reads directories that lie inside the [`Roots`] given to it, and nothing else on this machine: no home directory,
-//!   no system configuration, no environment variable. It starts no process and opens no connection.
+//! - It reads directories that lie inside the [`Roots`] given to it, and nothing else on this machine: no
+//!   home directory, no system configuration, no environment variable. It starts no process and opens no
+//!   connection.
 //! - It writes nothing. A status does not even refresh the index.
-//! - A repository's content is an attacker's: its configuration, attributes, links and ownership are checked or ignored
-//!   such that they can neither run a program nor lead to a file outside the roots. [`Repository`] says how.
-//! - Every call is synchronous, meant for a thread that may block, and ends soon after its `cancel` flag is set.
+//! - A repository's content is an attacker's: its configuration, attributes, links and ownership are checked
+//!   or ignored such that they can neither run a program nor lead to a file outside the roots. [`Repository`]
+//!   says how.
+//! - Every call is synchronous, meant for a thread that may block, and ends soon after its `cancel` flag is
+//!   set.
 //! - What it returns is data. Text from a repository comes without control characters, paths are escaped by
 //!   [`display_path`].
 
-mod roots;
-mod repository;
-mod status;
 mod log;
+mod repository;
+mod roots;
 mod snapshot;
+mod status;
 
 mod commit;
 mod dates;
@@ -28,6 +31,7 @@ mod descriptor;
 mod history;
 mod index;
 mod remote_url;
+mod upstream;
 
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use dates::{DayEdge, parse_date};

@@ -25,14 +25,19 @@ pub struct LogQuery {
     pub since: Option<Timestamp>,
     /// Only commits until then.
     pub until: Option<Timestamp>,
-    /// Only commits whose author, written `Name <email>`, contains this text; upper and lower case are the same.
+    /// Only commits whose author, written `Name <email>`, contains this text; upper and lower case are the
+    /// same.
     pub author: Option<String>,
     /// Only commits whose message contains this text; upper and lower case are the same.
     pub grep: Option<String>,
-    /// Only commits that change this path, relative to the top of the tree; a directory stands for all in it.
+    /// Only commits that change this path, relative to the top of the tree and written as [`display_path`]
+    /// shows it; a directory stands for all in it.
     ///
-    /// As with `git log -- path`, a merge is shown only if the path differs from all its parents. Where it is the same as
-    /// in one of them, only that parent's history is followed: the other lines had no part in what the path is now.
+    /// [`display_path`]: crate::display_path
+    ///
+    /// As with `git log -- path`, a merge is shown only if the path differs from all its parents. Where it is
+    /// the same as in one of them, only that parent's history is followed: the other lines had no part in
+    /// what the path is now.
     pub path: Option<String>,
 }
 
@@ -81,7 +86,8 @@ impl Default for LogQuery {
 }
 
 impl Repository {
-    /// Walks the history in the order of `git log`: by commit date, newest first. Before the first commit it is empty.
+    /// Walks the history in the order of `git log`: by commit date, newest first. Before the first commit it
+    /// is empty.
     pub fn log(&self, query: &LogQuery, cancel: &AtomicBool) -> Result<LogPage, Error> {
         let local = self.local();
         let range = match &query.start {
@@ -97,7 +103,12 @@ impl Repository {
             ..range
         };
         let mut history = History::new(&local)?;
-        let mut path_filter = query.path.as_deref().map(|path| PathFilter::new(&local, path)).transpose()?.flatten();
+        let mut path_filter = query
+            .path
+            .as_deref()
+            .map(|path| PathFilter::new(&local, path))
+            .transpose()?
+            .flatten();
         let simplify = path_filter.as_mut().map(|filter| filter as &mut dyn Simplify);
         let walk = Walk::new(&mut history, &range, simplify, cancel)?;
         let (commits, more) = Page::new(&local, query).fill(walk)?;
@@ -138,7 +149,11 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn new(local: &'a gix::Repository, query: &LogQuery) -> Self {
-        let folded = |text: &Option<String>| text.as_ref().filter(|text| !text.is_empty()).map(|text| text.to_lowercase());
+        let folded = |text: &Option<String>| {
+            text.as_ref()
+                .filter(|text| !text.is_empty())
+                .map(|text| text.to_lowercase())
+        };
         Self {
             local,
             until: query.until.map_or(i64::MAX, Timestamp::as_second),
@@ -154,7 +169,8 @@ impl<'a> Page<'a> {
         let mut commits = Vec::new();
         let mut decorations = None;
         while let Some(node) = walk.next()? {
-            let found = walk.commit(node);
+            let history = walk.history();
+            let found = history.commit(node);
             if found.time > self.until {
                 continue;
             }
@@ -166,7 +182,10 @@ impl<'a> Page<'a> {
             if commits.len() == self.count && self.author.is_none() && self.grep.is_none() {
                 return Ok((commits, true));
             }
-            let object = self.local.find_object(found.id).map_err(Error::read(format!("commit {}", found.id)))?;
+            let object = self
+                .local
+                .find_object(found.id)
+                .map_err(Error::read(format!("commit {}", found.id)))?;
             let text = CommitText::decode(found.id, &object.data)?;
             if !self.matches(&text) {
                 continue;
@@ -182,8 +201,14 @@ impl<'a> Page<'a> {
             let (subject, body) = text.subject_and_body();
             commits.push(Commit {
                 id: found.id.into(),
-                short_id: gix::prelude::ObjectIdExt::attach(found.id, self.local).shorten_or_id().to_string(),
-                parents: found.parents.iter().copied().map(Into::into).collect(),
+                short_id: gix::prelude::ObjectIdExt::attach(found.id, self.local)
+                    .shorten_or_id()
+                    .to_string(),
+                parents: found
+                    .parents
+                    .iter()
+                    .map(|&parent| history.commit(parent).id.into())
+                    .collect(),
                 author: text.author,
                 committer: text.committer,
                 subject,
@@ -199,7 +224,11 @@ impl<'a> Page<'a> {
             let written = format!("{} <{}>", text.author.name, text.author.email);
             written.to_lowercase().contains(author)
         });
-        author_matches && self.grep.as_ref().is_none_or(|grep| text.message.to_lowercase().contains(grep))
+        author_matches
+            && self
+                .grep
+                .as_ref()
+                .is_none_or(|grep| text.message.to_lowercase().contains(grep))
     }
 }
 

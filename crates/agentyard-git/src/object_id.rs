@@ -28,7 +28,9 @@ impl FromStr for ObjectId {
     type Err = InvalidObjectId;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        gix::ObjectId::from_hex(text.as_bytes()).map(Self).map_err(|_| InvalidObjectId)
+        gix::ObjectId::from_hex(text.as_bytes())
+            .map(Self)
+            .map_err(|_| InvalidObjectId)
     }
 }
 

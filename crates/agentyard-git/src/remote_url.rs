@@ -2,8 +2,8 @@
 
 use crate::text;
 
-/// The URL without user name, password and query, which may hold tokens. The user name of an SSH address stays: it is
-/// part of the address (`git@example.org:a/b`), and no secret.
+/// The URL without user name, password and query, which may hold tokens. The user name of an SSH address
+/// stays: it is part of the address (`git@example.org:a/b`), and no secret.
 pub(crate) fn without_credentials(url: impl AsRef<str>) -> String {
     strip(&text::one_line(url.as_ref()))
 }
@@ -11,7 +11,9 @@ pub(crate) fn without_credentials(url: impl AsRef<str>) -> String {
 fn strip(url: &str) -> String {
     // `helper::address`, for transports that are programs.
     if let Some((helper, address)) = url.split_once("::")
-        && helper.chars().all(|character| character.is_ascii_alphanumeric() || "+-._".contains(character))
+        && helper
+            .chars()
+            .all(|character| character.is_ascii_alphanumeric() || "+-._".contains(character))
     {
         return format!("{helper}::{}", strip(address));
     }
@@ -29,13 +31,18 @@ fn strip(url: &str) -> String {
     format!("{scheme}://{authority}{path}")
 }
 
-/// Where the part with the host ends: at the first slash; or, where what is before that cannot be a host, at the first
-/// slash after the last `@`. Somebody forgot to escape a slash in a password then.
+/// Where the part with the host ends: at the first slash; or, where what is before that cannot be a host, at
+/// the first slash after the last `@`. Somebody forgot to escape a slash in a password then.
 fn authority_end(rest: &str) -> usize {
-    let end_after = |start: usize| rest[start..].find(['/', '?', '#']).map_or(rest.len(), |end| start + end);
+    let end_after = |start: usize| {
+        rest[start..]
+            .find(['/', '?', '#'])
+            .map_or(rest.len(), |end| start + end)
+    };
     let end = end_after(0);
     let port = rest[..end].rsplit_once(':').map_or("", |(_, port)| port);
-    let is_host = rest[..end].contains('@') || port.chars().all(|digit| digit.is_ascii_digit() || digit == ']');
+    let is_host =
+        rest[..end].contains('@') || port.chars().all(|digit| digit.is_ascii_digit() || digit == ']');
     match rest.rfind('@') {
         Some(at) if !is_host => end_after(at),
         _ => end,
@@ -65,7 +72,10 @@ mod tests {
         for (url, expected) in [
             ("https://example.org/a/b.git", "https://example.org/a/b.git"),
             ("https://token@example.org/a", "https://example.org/a"),
-            ("https://user:pass@example.org:8443/a", "https://example.org:8443/a"),
+            (
+                "https://user:pass@example.org:8443/a",
+                "https://example.org:8443/a",
+            ),
             ("https://user:p@ss@example.org/a@b", "https://example.org/a@b"),
             ("https://user:p/w@example.org/a", "https://example.org/a"),
             ("https://example.org:8443/a@b", "https://example.org:8443/a@b"),
@@ -79,7 +89,10 @@ mod tests {
             ("git:secret@example.org:a/b.git", "git@example.org:a/b.git"),
             ("/srv/git/a@b.git", "/srv/git/a@b.git"),
             ("../other", "../other"),
-            ("helper::https://token@example.org/a", "helper::https://example.org/a"),
+            (
+                "helper::https://token@example.org/a",
+                "helper::https://example.org/a",
+            ),
             ("https://to\nken@example.org/a", "https://example.org/a"),
         ] {
             assert_eq!(without_credentials(url), expected);

@@ -5,6 +5,7 @@ mod contents;
 mod locate;
 mod owner;
 
+use std::fmt;
 use std::path::Path;
 
 use crate::descriptor::{as_path, magic_path};
@@ -16,14 +17,17 @@ pub(crate) use locate::{looks_like_git_dir, parse_git_file};
 ///
 /// What a hostile repository might try, and why it does not work here:
 ///
-/// - Its `.git` file or link, `commondir`, `core.worktree` or alternates name another directory: each is looked up inside
-///   the roots, and the repository is refused when one leaves them. So are links and pipes inside the git directory.
-/// - Its configuration names programs (filters, textconv, external diffs, hooks, fsmonitor, ssh commands): gix takes
-///   programs only from sections it is told to trust, and it is told to trust none of the repository's; what gix could
-///   start even so is never asked for. Filters are dropped once more where content is compared.
-/// - Its configuration names files (`include.path`, `core.excludesFile`, `core.attributesFile`): includes are not followed,
-///   and the others are read from trusted sections only.
-/// - An object is missing on purpose, to be fetched from a promisor: gix never fetches one; this build has no network.
+/// - Its `.git` file or link, `commondir`, `core.worktree` or alternates name another directory: each is
+///   looked up inside the roots, and the repository is refused when one leaves them. So are links and pipes
+///   inside the git directory.
+/// - Its configuration names programs (filters, textconv, external diffs, hooks, fsmonitor, ssh commands):
+///   gix takes programs only from sections it is told to trust, and it is told to trust none of the
+///   repository's; what gix could start even so is never asked for. Filters are dropped once more where
+///   content is compared.
+/// - Its configuration names files (`include.path`, `core.excludesFile`, `core.attributesFile`): includes are
+///   not followed, and nobody asks for the others.
+/// - An object is missing on purpose, to be fetched from a promisor: gix never fetches one; this build has no
+///   network.
 #[derive(Clone)]
 pub struct Repository {
     inner: gix::ThreadSafeRepository,
@@ -35,8 +39,9 @@ pub struct Repository {
 impl Repository {
     /// Opens the repository that contains the directory, looking upwards as far as its root.
     ///
-    /// Linked worktrees and submodules are found by their `.git` file. A bare repository is opened only when the directory
-    /// is that repository itself: one that lies inside another working tree may have been planted there.
+    /// Linked worktrees and submodules are found by their `.git` file. A bare repository is opened only when
+    /// the directory is that repository itself: one that lies inside another working tree may have been
+    /// planted there.
     pub fn open(directory: &Confined) -> Result<Self, Error> {
         Self::open_at(locate::locate(directory)?)
     }
@@ -56,7 +61,8 @@ impl Repository {
         self.git_dir.path()
     }
 
-    /// The directory with objects and references; the same as [`Repository::git_dir`] except in a linked worktree.
+    /// The directory with objects and references; the same as [`Repository::git_dir`] except in a linked
+    /// worktree.
     pub fn common_dir(&self) -> &Path {
         self.common_dir.path()
     }
@@ -84,7 +90,10 @@ impl Repository {
             common_dir,
             worktree,
         } = location;
-        for part in [Some(&git_dir), Some(&common_dir), worktree.as_ref()].into_iter().flatten() {
+        for part in [Some(&git_dir), Some(&common_dir), worktree.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             owner::check(part)?;
         }
         contents::check(&git_dir, &common_dir)?;
@@ -108,7 +117,8 @@ impl Repository {
         Ok(repository)
     }
 
-    /// gix reads references from files whatever the configuration says, and would take a reftable for an empty repository.
+    /// gix reads references from files whatever the configuration says, and would take a reftable for an
+    /// empty repository.
     fn refuse_unsupported(&self) -> Result<(), Error> {
         let local = self.local();
         let config = local.config_snapshot();
@@ -145,6 +155,16 @@ impl Repository {
     }
 }
 
+impl fmt::Debug for Repository {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Repository")
+            .field("git_dir", &self.git_dir())
+            .field("worktree", &self.worktree())
+            .finish_non_exhaustive()
+    }
+}
+
 /// Nothing outside the git directory is read, and no section of its configuration is trusted.
 fn open_options(object_databases: usize) -> gix::open::Options {
     gix::open::Options::isolated()
@@ -153,9 +173,9 @@ fn open_options(object_databases: usize) -> gix::open::Options {
         .open_path_as_is(true)
         .lossy_config(true)
         // Counting the packs beforehand would read through alternates that are not checked at that time.
-        .object_store_slots(gix::odb::store::init::Slots::Given(PACK_SLOTS_PER_DATABASE.saturating_mul(
-            u16::try_from(object_databases).unwrap_or(u16::MAX),
-        )))
+        .object_store_slots(gix::odb::store::init::Slots::Given(
+            PACK_SLOTS_PER_DATABASE.saturating_mul(u16::try_from(object_databases).unwrap_or(u16::MAX)),
+        ))
 }
 
 /// How many packs one object database may have. A slot costs a few dozen bytes; git repacks beyond 50 packs.

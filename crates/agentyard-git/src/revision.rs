@@ -6,9 +6,11 @@ use std::str::FromStr;
 use gix::revision::plumbing::Spec;
 
 use crate::history::CommitRange;
+use crate::upstream::expand_upstreams;
 use crate::{Error, text};
 
-/// A revision in git's own notation (`main`, `v1.0~3`, `HEAD@{1}`, `main..topic`, `main...topic`), checked for form only.
+/// A revision in git's own notation (`main`, `v1.0~3`, `HEAD@{1}`, `main..topic`, `main...topic`), checked
+/// for form only.
 ///
 /// It is resolved to object ids before anything else happens to it, and never becomes part of a command line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,15 +48,24 @@ impl Revision {
             let object = local.find_object(id).map_err(unknown)?;
             Ok(object.peel_to_commit().map_err(unknown)?.id)
         };
-        let (include, exclude) = match local.rev_parse(self.0.as_str()).map_err(unknown)?.detach() {
+        let expanded = expand_upstreams(local, &self.0).ok_or_else(|| Error::UnknownRevision {
+            revision: self.0.clone(),
+            source: None,
+        })?;
+        let (include, exclude) = match local.rev_parse(expanded.as_str()).map_err(unknown)?.detach() {
             Spec::Include(id) => (vec![commit(id)?], Vec::new()),
             Spec::Range { from, to } => (vec![commit(to)?], vec![commit(from)?]),
             Spec::Merge { theirs, ours } => {
                 let (theirs, ours) = (commit(theirs)?, commit(ours)?);
                 let cache = local.commit_graph_if_enabled().ok().flatten();
                 let mut graph = local.revision_graph(cache.as_ref());
-                let bases = local.merge_bases_many_with_graph(theirs, &[ours], &mut graph).map_err(unknown)?;
-                (vec![theirs, ours], bases.into_iter().map(gix::Id::detach).collect())
+                let bases = local
+                    .merge_bases_many_with_graph(theirs, &[ours], &mut graph)
+                    .map_err(unknown)?;
+                (
+                    vec![theirs, ours],
+                    bases.into_iter().map(gix::Id::detach).collect(),
+                )
             }
             Spec::Exclude(_) | Spec::ExcludeParents(_) | Spec::IncludeOnlyParents(_) => {
                 return Err(invalid(&self.0, "name a commit, or a range with `..` or `...`"));
@@ -112,7 +123,17 @@ mod tests {
 
     #[test]
     fn revisions_that_can_name_a_commit_are_accepted() {
-        for text in ["HEAD", "main", "feature/a-b", "v1.0^{commit}", "HEAD~3", "@{u}", "HEAD@{2 days ago}", "a..b", "a...b"] {
+        for text in [
+            "HEAD",
+            "main",
+            "feature/a-b",
+            "v1.0^{commit}",
+            "HEAD~3",
+            "@{u}",
+            "HEAD@{2 days ago}",
+            "a..b",
+            "a...b",
+        ] {
             assert_eq!(Revision::new(text).unwrap().as_str(), text);
         }
     }
@@ -120,8 +141,22 @@ mod tests {
     #[test]
     fn revisions_that_cannot_are_refused() {
         let long = "x".repeat(MAX_LENGTH + 1);
-        for text in ["", "-x", "--output=/tmp/x", "a\nb", "a\0b", "a\u{1b}[1m", "HEAD:file", ":/fix", "HEAD^{/fix}", &long] {
-            assert!(matches!(Revision::new(text), Err(Error::InvalidRevision { .. })), "{text:?}");
+        for text in [
+            "",
+            "-x",
+            "--output=/tmp/x",
+            "a\nb",
+            "a\0b",
+            "a\u{1b}[1m",
+            "HEAD:file",
+            ":/fix",
+            "HEAD^{/fix}",
+            &long,
+        ] {
+            assert!(
+                matches!(Revision::new(text), Err(Error::InvalidRevision { .. })),
+                "{text:?}"
+            );
         }
     }
 }

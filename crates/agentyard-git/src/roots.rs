@@ -21,7 +21,8 @@ use crate::{Error, display_path};
 #[derive(Clone)]
 pub struct Roots(Arc<[Root]>);
 
-/// A directory inside a root, held by its descriptor: renaming or replacing it changes nothing for the holder.
+/// A directory inside a root, held by its descriptor: renaming or replacing it changes nothing for the
+/// holder.
 #[derive(Clone)]
 pub struct Confined {
     roots: Roots,
@@ -50,13 +51,17 @@ const MAX_LINKS: usize = 40;
 impl Roots {
     /// Opens the given directories, which must be absolute paths.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Result<Self, Error> {
-        paths.into_iter().map(Root::open).collect::<Result<Vec<_>, _>>().map(|roots| Self(roots.into()))
+        paths
+            .into_iter()
+            .map(Root::open)
+            .collect::<Result<Vec<_>, _>>()
+            .map(|roots| Self(roots.into()))
     }
 
     /// Opens a directory inside one of the roots.
     ///
-    /// Links on the way are followed as long as they stay in the roots. Whatever leaves them is refused in the same words,
-    /// so that an answer never tells whether something exists outside.
+    /// Links on the way are followed as long as they stay in the roots. Whatever leaves them is refused in
+    /// the same words, so that an answer never tells whether something exists outside.
     pub fn resolve(&self, path: &Path) -> Result<Confined, Error> {
         check_form(path)?;
         if !path.is_absolute() {
@@ -97,10 +102,17 @@ impl Roots {
     pub(crate) fn find(&self, path: &Path) -> Result<Found, Error> {
         let mut target = path.to_owned();
         for _ in 0..MAX_LINKS {
-            let (index, rest) = self.split(&target).ok_or_else(|| Error::OutsideRoots { path: shown(path) })?;
+            let (index, rest) = self
+                .split(&target)
+                .ok_or_else(|| Error::OutsideRoots { path: shown(path) })?;
             let root = &self.0[index];
             match open_beneath(&root.directory, rest, OFlags::PATH) {
-                Ok(descriptor) => return Ok(Found { descriptor, root: index }),
+                Ok(descriptor) => {
+                    return Ok(Found {
+                        descriptor,
+                        root: index,
+                    });
+                }
                 // The kernel stops at every absolute link, also at one that leads back into a root.
                 Err(Errno::XDEV) => match root.follow_first_link(rest) {
                     Some(next) => target = next,
@@ -145,7 +157,10 @@ impl Confined {
         if self.path == self.roots.0[self.root].real {
             return Ok(None);
         }
-        self.path.parent().map(|parent| self.roots.open_directory(parent)).transpose()
+        self.path
+            .parent()
+            .map(|parent| self.roots.open_directory(parent))
+            .transpose()
     }
 
     /// The path for messages.
@@ -164,13 +179,18 @@ impl Root {
             source,
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory =
-            rustix::fs::open(&given, flags, rustix::fs::Mode::empty()).map_err(|errno| open_error(errno.into()))?;
+        let directory = rustix::fs::open(&given, flags, rustix::fs::Mode::empty())
+            .map_err(|errno| open_error(errno.into()))?;
         let real = real_path(&directory).map_err(open_error)?;
-        Ok(Self { directory, given, real })
+        Ok(Self {
+            directory,
+            given,
+            real,
+        })
     }
 
-    /// Replaces the first link in `rest` by its target. `None` when there is no link, or `rest` itself climbs out.
+    /// Replaces the first link in `rest` by its target. `None` when there is no link, or `rest` itself climbs
+    /// out.
     fn follow_first_link(&self, rest: &Path) -> Option<PathBuf> {
         let mut walked = PathBuf::new();
         let mut components = rest.components();
@@ -190,7 +210,10 @@ impl Root {
 
 impl fmt::Debug for Roots {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_list().entries(self.0.iter().map(|root| &root.real)).finish()
+        formatter
+            .debug_list()
+            .entries(self.0.iter().map(|root| &root.real))
+            .finish()
     }
 }
 

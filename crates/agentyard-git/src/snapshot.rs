@@ -62,7 +62,10 @@ impl Repository {
 fn recent_tags(local: &gix::Repository, cancel: &AtomicBool) -> Result<Vec<Tag>, Error> {
     let references = local.references().map_err(Error::read("the references"))?;
     let mut tags = Vec::new();
-    for reference in references.prefixed("refs/tags/").map_err(Error::read("the tags"))? {
+    for reference in references
+        .prefixed("refs/tags/")
+        .map_err(Error::read("the tags"))?
+    {
         if cancel.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
@@ -79,7 +82,12 @@ fn recent_tags(local: &gix::Repository, cancel: &AtomicBool) -> Result<Vec<Tag>,
         });
         tags.extend(tag);
     }
-    tags.sort_by(|one, other| other.created_at.cmp(&one.created_at).then_with(|| one.name.cmp(&other.name)));
+    tags.sort_by(|one, other| {
+        other
+            .created_at
+            .cmp(&one.created_at)
+            .then_with(|| one.name.cmp(&other.name))
+    });
     tags.truncate(RECENT);
     Ok(tags)
 }
@@ -91,7 +99,12 @@ fn creation(local: &gix::Repository, id: gix::ObjectId) -> Option<(gix::ObjectId
         gix::objs::Kind::Tag => {
             let tag = object.into_tag();
             let tagger = tag.tagger().ok().flatten().map(|tagger| tagger.seconds());
-            let target = gix::prelude::ObjectIdExt::attach(id, local).object().ok()?.peel_tags_to_end().ok()?.id;
+            let target = gix::prelude::ObjectIdExt::attach(id, local)
+                .object()
+                .ok()?
+                .peel_tags_to_end()
+                .ok()?
+                .id;
             Some((target, tagger))
         }
         gix::objs::Kind::Commit => {
@@ -102,7 +115,8 @@ fn creation(local: &gix::Repository, id: gix::ObjectId) -> Option<(gix::ObjectId
     }
 }
 
-/// The remotes of the configuration. Rewriting rules (`url.*.insteadOf`) are not applied: nothing connects from here.
+/// The remotes of the configuration. Rewriting rules (`url.*.insteadOf`) are not applied: nothing connects
+/// from here.
 fn remotes(local: &gix::Repository) -> Vec<Remote> {
     let config = local.config_snapshot();
     let mut remotes: BTreeMap<String, (Option<String>, Option<String>)> = BTreeMap::new();
@@ -111,7 +125,12 @@ fn remotes(local: &gix::Repository) -> Vec<Remote> {
             continue;
         };
         let (fetch, push) = remotes.entry(display_path(name)).or_default();
-        let first = |key: &str| section.values(key).first().map(|url| remote_url::without_credentials(shown(url.as_bstr())));
+        let first = |key: &str| {
+            section
+                .values(key)
+                .first()
+                .map(|url| remote_url::without_credentials(shown(url.as_bstr())))
+        };
         *fetch = fetch.take().or_else(|| first("url"));
         *push = push.take().or_else(|| first("pushurl"));
     }

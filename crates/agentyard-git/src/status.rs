@@ -6,11 +6,9 @@ mod directory;
 mod entry;
 mod head;
 mod ignore;
-mod measures;
 mod queue;
 mod renames;
 mod scan;
-mod similarity;
 mod staged;
 mod submodule;
 mod tracked;
@@ -37,7 +35,8 @@ pub struct StatusOptions {
 /// The state of a repository and its working tree. Every list is sorted by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// There is no working tree. All lists are empty then; head, upstream and operation are those of the repository.
+    /// There is no working tree. All lists are empty then; head, upstream and operation are those of the
+    /// repository.
     pub bare: bool,
     pub head: Head,
     pub upstream: Option<Upstream>,
@@ -111,10 +110,11 @@ pub struct Moved {
 /// Differences between the index and the working tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unstaged {
-    /// A submodule counts as modified when another commit is checked out in it; its own files are not looked at.
+    /// A submodule counts as modified when another commit is checked out in it; its own files are not looked
+    /// at.
     ///
-    /// A file with a `filter` attribute counts as modified as soon as it was touched: filters are programs, and none is
-    /// started here.
+    /// A file with a `filter` attribute counts as modified as soon as it was touched: filters are programs,
+    /// and none is started here.
     pub modified: Vec<String>,
     pub deleted: Vec<String>,
     /// Announced with `git add --intent-to-add`.
@@ -173,13 +173,16 @@ impl Repository {
             operation: head::operation(&local),
             ..Status::default()
         };
-        (status.head, status.upstream) = head::head_and_upstream(&local, cancel)?;
         let Some(worktree) = self.confined_worktree() else {
+            (status.head, status.upstream) = head::head_and_upstream(&local, cancel)?;
             return Ok(status);
         };
         let index = index::load(self, &local)?;
         let scan = scan::Scan::new(self, &local, worktree, &index, options, cancel);
-        let (staged, findings) = scan.run(|| staged::changes(self, &local, &index, &status.head, cancel))?;
+        let (staged, findings) = scan.run(|| {
+            (status.head, status.upstream) = head::head_and_upstream(&local, cancel)?;
+            staged::changes(self, &local, &index, &status.head, cancel)
+        })?;
         check_cancelled(cancel)?;
         status.take(staged, findings, options.limit);
         Ok(status)
@@ -190,7 +193,7 @@ impl Status {
     fn take(&mut self, staged: staged::Changes, findings: scan::Findings, limit: usize) {
         let mut lists = Lists {
             limit,
-            truncated: findings.truncated,
+            truncated: staged.truncated || findings.truncated,
         };
         self.staged = Staged {
             added: lists.paths(staged.added),
@@ -228,7 +231,10 @@ struct Lists {
 
 impl Lists {
     fn paths(&mut self, paths: Vec<BString>) -> Vec<String> {
-        self.cut(paths).iter().map(|path| display_path(path.as_ref())).collect()
+        self.cut(paths)
+            .iter()
+            .map(|path| display_path(path.as_ref()))
+            .collect()
     }
 
     fn moves(&mut self, moves: Vec<(BString, BString)>) -> Vec<Moved> {

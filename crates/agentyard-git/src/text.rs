@@ -1,11 +1,12 @@
 //! Bytes of a repository, made safe to show.
 
-use gix::bstr::{BStr, ByteSlice as _};
+use gix::bstr::{BStr, BString, ByteSlice as _};
 
-/// A path of a repository as text: unchanged when it is plain UTF-8, otherwise quoted like git quotes it (`"a\303\244"`).
+/// A path of a repository as text: unchanged when it is plain UTF-8, otherwise quoted like git quotes it
+/// (`"a\303\244"`).
 ///
-/// Nothing is lost: a quoted path can be unquoted to the same bytes, and an unquoted one never starts with `"`. Unlike git
-/// with `core.quotePath`, valid UTF-8 beyond ASCII is left readable.
+/// Nothing is lost: a quoted path can be unquoted to the same bytes, and an unquoted one never starts with
+/// `"`. Unlike git with `core.quotePath`, valid UTF-8 beyond ASCII is left readable.
 pub fn display_path(path: &BStr) -> String {
     match path.to_str() {
         Ok(text) if !text.chars().any(needs_quoting) => text.to_owned(),
@@ -13,8 +14,19 @@ pub fn display_path(path: &BStr) -> String {
     }
 }
 
-/// Text of a repository (names, subjects, messages) without what could steer a terminal: control characters go, except
-/// line feed and tab.
+/// The path that [`display_path`] shows like this.
+pub(crate) fn parse_path(shown: &str) -> BString {
+    match shown
+        .starts_with('"')
+        .then(|| gix::quote::ansi_c::undo(shown.into()))
+    {
+        Some(Ok((path, consumed))) if consumed == shown.len() => path.into_owned(),
+        _ => shown.into(),
+    }
+}
+
+/// Text of a repository (names, subjects, messages) without what could steer a terminal: control characters
+/// go, except line feed and tab.
 pub(crate) fn without_controls(text: &str) -> String {
     text.chars()
         .filter(|&character| matches!(character, '\n' | '\t') || !is_control(character))
@@ -30,7 +42,8 @@ fn needs_quoting(character: char) -> bool {
     matches!(character, '"' | '\\') || is_control(character)
 }
 
-/// Control characters, and the marks that break or reorder lines on a screen although Unicode does not call them so.
+/// Control characters, and the marks that break or reorder lines on a screen although Unicode does not call
+/// them so.
 fn is_control(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -108,13 +121,7 @@ mod tests {
         for byte in 0..=255_u8 {
             let path = [b'x', byte, b'y'];
             let shown = display_path(path.as_bstr());
-            let back = if shown.starts_with('"') {
-                let (bytes, _) = gix::quote::ansi_c::undo(shown.as_str().into()).unwrap();
-                bytes.into_owned()
-            } else {
-                shown.into()
-            };
-            assert_eq!(back, path.as_bstr());
+            assert_eq!(parse_path(&shown), path.as_bstr());
         }
     }
 

@@ -48,7 +48,11 @@ impl Timestamp {
 /// For calendars, which are jiff's business. An instant outside its years is the nearest inside.
 impl From<Timestamp> for jiff::Timestamp {
     fn from(instant: Timestamp) -> Self {
-        let nearest = if instant.microseconds < 0 { Self::MIN } else { Self::MAX };
+        let nearest = if instant.microseconds < 0 {
+            Self::MIN
+        } else {
+            Self::MAX
+        };
         Self::from_microsecond(instant.microseconds).unwrap_or(nearest)
     }
 }

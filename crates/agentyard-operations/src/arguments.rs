@@ -20,9 +20,9 @@ pub(crate) fn take_level(arguments: &mut Map<String, Value>) -> Result<Option<Le
     let Some(value) = arguments.remove(DETAIL) else {
         return Ok(None);
     };
-    serde_json::from_value(value).map(Some).map_err(|_| {
-        Error::invalid("argument `detail`: expected one of `minimal`, `standard`, `full`")
-    })
+    serde_json::from_value(value)
+        .map(Some)
+        .map_err(|_| Error::invalid("argument `detail`: expected one of `minimal`, `standard`, `full`"))
 }
 
 /// Reads the input, whose schema is given for what it says about an argument that is
@@ -30,7 +30,10 @@ pub(crate) fn take_level(arguments: &mut Map<String, Value>) -> Result<Option<Le
 ///
 /// # Errors
 /// When an argument is unknown, missing, or of the wrong type.
-pub(crate) fn read<T: DeserializeOwned>(arguments: Map<String, Value>, schema: &Map<String, Value>) -> Result<T> {
+pub(crate) fn read<T: DeserializeOwned>(
+    arguments: Map<String, Value>,
+    schema: &Map<String, Value>,
+) -> Result<T> {
     let known: Vec<&str> = properties(schema).keys().map(String::as_str).collect();
     if let Some(unknown) = arguments.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(unknown_argument(unknown, &known));
@@ -40,14 +43,20 @@ pub(crate) fn read<T: DeserializeOwned>(arguments: Map<String, Value>, schema: &
         let reason = error.inner().to_string();
         match path.as_str() {
             "." => Error::invalid(format!("arguments: {reason}")),
-            _ => Error::invalid(format!("argument `{path}`: {reason}{}", expectation(&path, schema))),
+            _ => Error::invalid(format!(
+                "argument `{path}`: {reason}{}",
+                expectation(&path, schema)
+            )),
         }
     })
 }
 
 pub(crate) fn properties(schema: &Map<String, Value>) -> &Map<String, Value> {
     static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
-    schema.get("properties").and_then(Value::as_object).unwrap_or(&EMPTY)
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&EMPTY)
 }
 
 fn unknown_argument(unknown: &str, known: &[&str]) -> Error {
@@ -127,7 +136,9 @@ mod tests {
         );
         check(
             json!({ "paths": [], "max_count": "three" }),
-            expect![[r#"argument `max_count`: invalid type: string "three", expected u32 (How many commits.) | "#]],
+            expect![[
+                r#"argument `max_count`: invalid type: string "three", expected u32 (How many commits.) | "#
+            ]],
         );
         check(
             json!({ "paths": ["a", 7] }),

@@ -1,6 +1,8 @@
 //! The audit log: searched.
 
-use agentyard_model::{AuditFilter, AuditRecord, Cursor, Outcome, Page, PageRequest, Permission, Timestamp, Toolset};
+use agentyard_model::{
+    AuditFilter, AuditRecord, Cursor, Outcome, Page, PageRequest, Permission, Timestamp, Toolset,
+};
 use agentyard_services::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,7 +114,11 @@ impl Operation for AuditSearch {
             until: input.until,
         };
         let page = PageRequest::new(input.limit, input.cursor);
-        let records = context.services.audit.search(context.caller, &filter, &page).await?;
+        let records = context
+            .services
+            .audit
+            .search(context.caller, &filter, &page)
+            .await?;
         Ok(records.into())
     }
 }

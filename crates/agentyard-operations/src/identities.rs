@@ -60,7 +60,11 @@ impl Operation for Whoami {
     type Output = IdentityView;
 
     async fn call(context: Context<'_>, WhoamiInput {}: WhoamiInput) -> Result<IdentityView> {
-        context.services.identities.whoami(context.caller).map(IdentityView::from)
+        context
+            .services
+            .identities
+            .whoami(context.caller)
+            .map(IdentityView::from)
     }
 }
 

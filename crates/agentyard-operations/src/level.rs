@@ -36,7 +36,7 @@ fn remove(value: &mut Value, path: &str) {
         Value::Array(items) => items.iter_mut().for_each(|item| remove(item, path)),
         Value::Object(fields) => match path.split_once('.') {
             None => {
-                fields.remove(path);
+                fields.shift_remove(path);
             }
             Some((first, rest)) => {
                 if let Some(inner) = fields.get_mut(first) {
@@ -64,7 +64,10 @@ mod tests {
             answer
         };
         assert_eq!(at(Level::Minimal), json!({ "branch": "main" }));
-        assert_eq!(at(Level::Standard), json!({ "branch": "main", "commits": [{ "id": "a" }] }));
+        assert_eq!(
+            at(Level::Standard),
+            json!({ "branch": "main", "commits": [{ "id": "a" }] })
+        );
         assert_eq!(at(Level::Full), answer);
     }
 }

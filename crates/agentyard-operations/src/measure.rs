@@ -11,7 +11,13 @@ use crate::output::Reply;
 use crate::registry::{Entry, Face};
 
 /// Writes down how a call ended.
-pub(crate) fn finished(entry: &Entry, face: Face, duration: Duration, input_bytes: usize, result: &Result<Reply>) {
+pub(crate) fn finished(
+    entry: &Entry,
+    face: Face,
+    duration: Duration,
+    input_bytes: usize,
+    result: &Result<Reply>,
+) {
     let outcome = match result {
         Ok(_) => "ok",
         Err(error) => error.kind().as_str(),
@@ -31,7 +37,9 @@ pub(crate) fn finished(entry: &Entry, face: Face, duration: Duration, input_byte
             // A failure is logged once, here, with its chain. What the client got
             // wrong is its own business; what we got wrong is ours.
             match error.kind() {
-                ErrorKind::Internal | ErrorKind::Unavailable => tracing::error!(error = error.chain(), "call failed"),
+                ErrorKind::Internal | ErrorKind::Unavailable => {
+                    tracing::error!(error = error.chain(), "call failed")
+                }
                 _ => tracing::debug!(error = error.chain(), "call refused"),
             }
         }
@@ -69,7 +77,10 @@ fn instruments() -> &'static Instruments {
                 .f64_histogram("agentyard.operation.duration")
                 .with_description("How long calls took.")
                 .with_unit("s")
-                .with_boundaries(vec![0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0])
+                .with_boundaries(vec![
+                    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+                    30.0,
+                ])
                 .build(),
             output: meter
                 .u64_counter("agentyard.operation.output")

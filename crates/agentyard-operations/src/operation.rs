@@ -128,25 +128,37 @@ impl Route {
     /// A route that reads.
     #[must_use]
     pub const fn get(path: &'static str) -> Self {
-        Self { method: Method::Get, path }
+        Self {
+            method: Method::Get,
+            path,
+        }
     }
 
     /// A route that adds or changes.
     #[must_use]
     pub const fn post(path: &'static str) -> Self {
-        Self { method: Method::Post, path }
+        Self {
+            method: Method::Post,
+            path,
+        }
     }
 
     /// A route that sets.
     #[must_use]
     pub const fn put(path: &'static str) -> Self {
-        Self { method: Method::Put, path }
+        Self {
+            method: Method::Put,
+            path,
+        }
     }
 
     /// A route that removes.
     #[must_use]
     pub const fn delete(path: &'static str) -> Self {
-        Self { method: Method::Delete, path }
+        Self {
+            method: Method::Delete,
+            path,
+        }
     }
 
     /// The arguments that stand in the path.

@@ -140,17 +140,23 @@ impl Text {
             text.push_str(block);
             kept += 1;
         }
-        if kept == 0 && let Some(block) = self.blocks.first() {
+        if kept == 0
+            && let Some(block) = self.blocks.first()
+        {
             // A single block larger than an answer may be: its beginning, to the last whole line.
             text.push_str(beginning(block, room));
             text.push_str("[the rest of this entry is too long to show]\n");
             kept = 1;
         }
         let cut = kept < self.blocks.len();
-        let next = (cut || self.more).then(|| Cursor::at(format!("{}{}", self.cursor, self.offset + kept as u64)));
+        let next =
+            (cut || self.more).then(|| Cursor::at(format!("{}{}", self.cursor, self.offset + kept as u64)));
         if let Some(next) = &next {
             let reason = if cut { "truncated" } else { "more" };
-            text.push_str(&format!("[{reason}: call again with cursor={} for the rest]\n", next.as_str()));
+            text.push_str(&format!(
+                "[{reason}: call again with cursor={} for the rest]\n",
+                next.as_str()
+            ));
         }
         Reply::Text { text, next }
     }
@@ -270,7 +276,10 @@ mod tests {
         assert!(text.len() <= 1000);
         let kept = text.lines().filter(|line| line.starts_with("line ")).count();
         assert_eq!(next, Some(Cursor::at(format!("abc+{}", 40 + kept))));
-        assert!(text.ends_with(&format!("[truncated: call again with cursor=abc+{} for the rest]\n", 40 + kept)));
+        assert!(text.ends_with(&format!(
+            "[truncated: call again with cursor=abc+{} for the rest]\n",
+            40 + kept
+        )));
     }
 
     #[test]

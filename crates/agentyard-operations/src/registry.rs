@@ -201,8 +201,7 @@ impl Registered {
     async fn record_refusal(&self, context: Context<'_>, error: &Error) {
         let changes = self.entry.effect != Effect::Read;
         if changes && error.kind() == ErrorKind::Forbidden {
-            let event =
-                AuditEvent::with_outcome(context.caller, self.entry.name, "-", Outcome::Denied);
+            let event = AuditEvent::with_outcome(context.caller, self.entry.name, "-", Outcome::Denied);
             context.services.audit.record(event).await;
         }
     }
@@ -261,7 +260,10 @@ impl Registry {
 /// How many bytes the arguments had, near enough: writing them out again only to
 /// count them would cost more than the figure is worth.
 fn size_of_object(arguments: &Map<String, Value>) -> usize {
-    arguments.iter().map(|(name, value)| name.len() + size_of_value(value)).sum()
+    arguments
+        .iter()
+        .map(|(name, value)| name.len() + size_of_value(value))
+        .sum()
 }
 
 fn size_of_value(value: &Value) -> usize {

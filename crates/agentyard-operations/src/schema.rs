@@ -28,16 +28,16 @@ fn object(schema: Schema) -> Map<String, Value> {
         return Map::new();
     };
     slim(&mut fields);
-    fields.remove("title");
+    fields.shift_remove("title");
     fields
 }
 
 /// Drops what a reader can do without. Applied to schemas only, never to the map of
 /// properties, whose keys are the caller's words.
 fn slim(schema: &mut Map<String, Value>) {
-    schema.remove("title");
+    schema.shift_remove("title");
     if schema.get("default").is_some_and(Value::is_null) {
-        schema.remove("default");
+        schema.shift_remove("default");
     }
     // Widths of integers say nothing that minimum and maximum do not.
     if schema
@@ -45,15 +45,17 @@ fn slim(schema: &mut Map<String, Value>) {
         .and_then(Value::as_str)
         .is_some_and(|format| format.starts_with("uint") || format.starts_with("int"))
     {
-        schema.remove("format");
+        schema.shift_remove("format");
     }
     take_out_null(schema);
     join_constants(schema);
     unwrap_lines(schema);
-    for value in schema.values_mut() {
+    for (key, value) in schema.iter_mut().filter(|(key, _)| *key != "properties") {
         match value {
-            Value::Object(inner) if inner.contains_key("type") || inner.contains_key("anyOf") => slim(inner),
-            Value::Array(items) => items.iter_mut().filter_map(Value::as_object_mut).for_each(slim),
+            Value::Object(inner) if is_schema(inner) => slim(inner),
+            Value::Array(items) if key != "enum" => {
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(slim)
+            }
             _ => {}
         }
     }
@@ -63,6 +65,13 @@ fn slim(schema: &mut Map<String, Value>) {
             .filter_map(Value::as_object_mut)
             .for_each(slim);
     }
+}
+
+/// Whether an object inside a schema is a schema too: one says what a value is.
+fn is_schema(object: &Map<String, Value>) -> bool {
+    ["type", "anyOf", "oneOf"]
+        .iter()
+        .any(|keyword| object.contains_key(*keyword))
 }
 
 /// `Option<T>` is T that may be left out: JSON's null need not be offered.
@@ -81,7 +90,7 @@ fn take_out_null(schema: &mut Map<String, Value>) {
         choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
         if let [Value::Object(only)] = choices.as_slice() {
             let only = only.clone();
-            schema.remove("anyOf");
+            schema.shift_remove("anyOf");
             for (key, value) in only {
                 schema.entry(key).or_insert(value);
             }
@@ -100,7 +109,7 @@ fn join_constants(schema: &mut Map<String, Value>) {
         .map(|choice| choice.get("const").filter(|value| value.is_string()).cloned())
         .collect();
     if let Some(constants) = constants {
-        schema.remove("oneOf");
+        schema.shift_remove("oneOf");
         schema.insert("type".to_owned(), "string".into());
         schema.insert("enum".to_owned(), constants.into());
     }
@@ -127,7 +136,6 @@ mod tests {
     /// How to sort.
     #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
-    #[expect(dead_code, reason = "only its schema is of interest")]
     enum Order {
         /// The newest first.
         Newest,
@@ -153,37 +161,37 @@ mod tests {
     fn a_schema_is_slim_and_inline() {
         expect![[r#"
             {
+              "type": "object",
               "additionalProperties": false,
-              "description": "Look something up. The text goes over two lines.",
               "properties": {
+                "title": {
+                  "type": "string",
+                  "description": "What to look for."
+                },
                 "limit": {
-                  "description": "How many.",
+                  "type": "integer",
                   "minimum": 0,
-                  "type": "integer"
+                  "description": "How many."
                 },
                 "order": {
                   "description": "How to sort.",
+                  "type": "string",
                   "enum": [
                     "newest",
                     "oldest"
-                  ],
-                  "type": "string"
+                  ]
                 },
                 "tags": {
+                  "type": "array",
                   "items": {
                     "type": "string"
-                  },
-                  "type": "array"
-                },
-                "title": {
-                  "description": "What to look for.",
-                  "type": "string"
+                  }
                 }
               },
               "required": [
                 "tags"
               ],
-              "type": "object"
+              "description": "Look something up. The text goes over two lines."
             }"#]]
         .assert_eq(&serde_json::to_string_pretty(&of_input::<Input>()).unwrap());
     }

@@ -27,12 +27,19 @@ pub fn arguments_from_texts<'a>(
                 .to_owned()
         };
         if of_type(schema) == "array" {
-            let item = value(name, text, &of_type(schema.and_then(|schema| schema.get("items"))))?;
+            let item = value(
+                name,
+                text,
+                &of_type(schema.and_then(|schema| schema.get("items"))),
+            )?;
             match arguments.entry(name).or_insert_with(|| Value::Array(Vec::new())) {
                 Value::Array(items) => items.push(item),
                 _ => return Err(given_twice(name)),
             }
-        } else if arguments.insert(name.to_owned(), value(name, text, &of_type(schema))?).is_some() {
+        } else if arguments
+            .insert(name.to_owned(), value(name, text, &of_type(schema))?)
+            .is_some()
+        {
             return Err(given_twice(name));
         }
     }
@@ -43,8 +50,14 @@ fn value(name: &str, text: &str, of_type: &str) -> Result<Value> {
     let shown: String = text.escape_debug().take(60).collect();
     let expected = |what: &str| Error::invalid(format!("argument `{name}`: expected {what}, got `{shown}`"));
     match of_type {
-        "integer" => text.parse::<i64>().map(Value::from).map_err(|_| expected("a whole number")),
-        "number" => text.parse::<f64>().map(Value::from).map_err(|_| expected("a number")),
+        "integer" => text
+            .parse::<i64>()
+            .map(Value::from)
+            .map_err(|_| expected("a whole number")),
+        "number" => text
+            .parse::<f64>()
+            .map(Value::from)
+            .map_err(|_| expected("a number")),
         "boolean" => match text {
             "true" | "1" | "yes" | "" => Ok(Value::Bool(true)),
             "false" | "0" | "no" => Ok(Value::Bool(false)),
@@ -91,6 +104,9 @@ mod tests {
             message(&[("expires_in_days", "soon")]),
             "argument `expires_in_days`: expected a whole number, got `soon`"
         );
-        assert_eq!(message(&[("name", "a"), ("name", "b")]), "argument `name`: given more than once");
+        assert_eq!(
+            message(&[("name", "a"), ("name", "b")]),
+            "argument `name`: given more than once"
+        );
     }
 }

@@ -158,7 +158,11 @@ impl Operation for TokenRevoke {
     type Output = TokenView;
 
     async fn call(context: Context<'_>, input: TokenRevokeInput) -> Result<TokenView> {
-        let token = context.services.tokens.revoke(context.caller, input.token).await?;
+        let token = context
+            .services
+            .tokens
+            .revoke(context.caller, input.token)
+            .await?;
         Ok(token.into())
     }
 }
@@ -226,4 +230,3 @@ impl From<Page<Token>> for TokenPageView {
         }
     }
 }
-

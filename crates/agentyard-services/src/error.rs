@@ -187,19 +187,26 @@ impl From<InvalidCursor> for Error {
 pub(crate) fn from_store(attempted: &str, error: agentyard_store::Error) -> Error {
     use agentyard_store::Error as StoreError;
     match error {
-        StoreError::Unavailable { .. } | StoreError::DataDirectory { .. } | StoreError::InvalidUrl { .. } | StoreError::TooNew { .. } => {
+        StoreError::Unavailable { .. }
+        | StoreError::DataDirectory { .. }
+        | StoreError::InvalidUrl { .. }
+        | StoreError::TooNew { .. } => {
             Error::new(ErrorKind::Unavailable, format!("{attempted} failed: {error}"))
                 .hint("try again shortly; `agentyard doctor` and the server's log say what is wrong")
                 .because(error)
         }
         StoreError::NotFound { .. } => Error::not_found(error.to_string()),
-        StoreError::Exists { .. } | StoreError::RoleInUse(_) | StoreError::ParentEnded(_) | StoreError::LeaseLost(_) => {
-            Error::new(ErrorKind::Conflict, error.to_string())
+        StoreError::Exists { .. }
+        | StoreError::RoleInUse(_)
+        | StoreError::ParentEnded(_)
+        | StoreError::LeaseLost(_) => Error::new(ErrorKind::Conflict, error.to_string()),
+        StoreError::BuiltInRole(_) | StoreError::Unstorable { .. } | StoreError::InvalidCursor(_) => {
+            Error::invalid(error.to_string())
         }
-        StoreError::BuiltInRole(_) | StoreError::Unstorable { .. } | StoreError::InvalidCursor(_) => Error::invalid(error.to_string()),
         StoreError::DelegationTooDeep => Error::new(ErrorKind::Forbidden, error.to_string()),
-        StoreError::ForeignSchema { .. } | StoreError::Query { .. } | StoreError::Unreadable { .. } | StoreError::NoRandomness(_) => {
-            Error::internal(attempted, error)
-        }
+        StoreError::ForeignSchema { .. }
+        | StoreError::Query { .. }
+        | StoreError::Unreadable { .. }
+        | StoreError::NoRandomness(_) => Error::internal(attempted, error),
     }
 }

@@ -89,7 +89,12 @@ impl Identities {
         let Some(named) = named else {
             return Ok(TenantId::LOCAL);
         };
-        let unknown = || Error::new(ErrorKind::Forbidden, "the tenant in the token's `tid` claim does not exist here");
+        let unknown = || {
+            Error::new(
+                ErrorKind::Forbidden,
+                "the tenant in the token's `tid` claim does not exist here",
+            )
+        };
         let tenants = self.store.tenants();
         let found = match (named.parse::<TenantId>(), named.parse()) {
             (Ok(id), _) => tenants.get(id).await,
@@ -103,7 +108,12 @@ impl Identities {
     }
 
     async fn role(&self, tenant: TenantId, named: &str) -> Result<Role> {
-        let unknown = || Error::new(ErrorKind::Forbidden, "the role in the token's `role` claim does not exist here");
+        let unknown = || {
+            Error::new(
+                ErrorKind::Forbidden,
+                "the role in the token's `role` claim does not exist here",
+            )
+        };
         let name = named.parse().map_err(|_| unknown())?;
         self.store
             .roles()

@@ -23,7 +23,6 @@ mod working_directories;
 
 mod repositories;
 
-use agentyard_git::Roots;
 use agentyard_model::Clock;
 use agentyard_store::Store;
 
@@ -34,7 +33,9 @@ pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
-pub use repositories::{History, HistoryRequest, Repositories, RepositoryStatus, Snapshot};
+pub use repositories::{
+    History, HistoryRequest, Repositories, RepositorySettings, RepositoryStatus, Snapshot,
+};
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use working_directories::WorkingDirectories;
 
@@ -53,12 +54,12 @@ pub struct Services {
 impl Services {
     /// The services over these ports. Nothing is opened yet.
     #[must_use]
-    pub fn new(store: &Store, roots: Roots, working_directories: WorkingDirectories, clock: Clock) -> Self {
+    pub fn new(store: &Store, repositories: RepositorySettings, clock: Clock) -> Self {
         Self {
             audit: AuditLog::new(store.clone()),
             identities: Identities::new(store.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
-            repositories: Repositories::new(roots, working_directories, clock),
+            repositories: Repositories::new(repositories, clock),
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use agentyard_git::{
-    self as git, Commit, DayEdge, LogQuery, LogStart, Remote, Repository, Revision, Roots, Status, StatusOptions, Tag,
+    self as git, Commit, DayEdge, LogQuery, LogStart, Remote, Repository, Revision, Roots, Status,
+    StatusOptions, Tag,
 };
 use agentyard_model::{Caller, Clock, Cursor, Permission, TenantId, Timestamp};
 use tokio::sync::Semaphore;
@@ -27,7 +29,18 @@ pub struct Repositories {
     roots: Roots,
     working_directories: WorkingDirectories,
     readers: Semaphore,
+    timeout: Duration,
     clock: Clock,
+}
+
+/// What repositories may be read, and for how long.
+pub struct RepositorySettings {
+    /// The directories that the local tenant may use.
+    pub roots: Roots,
+    /// Where the directories that `.` stands for are kept.
+    pub working_directories: WorkingDirectories,
+    /// How long one call may read.
+    pub timeout: Duration,
 }
 
 /// The state of a repository, and which one it is.
@@ -101,11 +114,12 @@ pub struct Snapshot {
 }
 
 impl Repositories {
-    pub(crate) fn new(roots: Roots, working_directories: WorkingDirectories, clock: Clock) -> Self {
+    pub(crate) fn new(settings: RepositorySettings, clock: Clock) -> Self {
         Self {
-            roots,
-            working_directories,
+            roots: settings.roots,
+            working_directories: settings.working_directories,
             readers: Semaphore::new(READERS),
+            timeout: settings.timeout,
             clock,
         }
     }
@@ -114,7 +128,12 @@ impl Repositories {
     ///
     /// # Errors
     /// When the caller may not look, or there is no repository that it may look at.
-    pub async fn status(&self, caller: &Caller, path: Option<&Path>, untracked: bool) -> Result<RepositoryStatus> {
+    pub async fn status(
+        &self,
+        caller: &Caller,
+        path: Option<&Path>,
+        untracked: bool,
+    ) -> Result<RepositoryStatus> {
         caller.require(Permission::ProjectRead)?;
         let options = StatusOptions {
             untracked,
@@ -135,7 +154,12 @@ impl Repositories {
     /// # Errors
     /// When the caller may not look, there is no repository that it may look at, or the
     /// revision, a date or the path names nothing in it.
-    pub async fn log(&self, caller: &Caller, path: Option<&Path>, request: HistoryRequest) -> Result<History> {
+    pub async fn log(
+        &self,
+        caller: &Caller,
+        path: Option<&Path>,
+        request: HistoryRequest,
+    ) -> Result<History> {
         caller.require(Permission::ProjectRead)?;
         let query = log_query(request, self.clock.now())?;
         self.read(caller, path, move |repository, cancel| {
@@ -232,10 +256,12 @@ impl Repositories {
     async fn directory(&self, caller: &Caller, path: Option<&Path>) -> Result<PathBuf> {
         match path {
             Some(path) if path.is_absolute() => Ok(path.to_owned()),
-            Some(path) if path != Path::new(".") && !path.as_os_str().is_empty() => Err(Error::invalid(format!(
-                "`path`: expected an absolute path, or `.` for the working directory, got `{}`",
-                path.display().to_string().escape_debug()
-            ))),
+            Some(path) if path != Path::new(".") && !path.as_os_str().is_empty() => {
+                Err(Error::invalid(format!(
+                    "`path`: expected an absolute path, or `.` for the working directory, got `{}`",
+                    path.display().to_string().escape_debug()
+                )))
+            }
             _ => self.working_directories.get(caller).await?.ok_or_else(|| {
                 Error::invalid("`path` is `.`, and no working directory is set")
                     .hint("call git_set_working_dir first, or pass the repository's absolute path")
@@ -244,7 +270,7 @@ impl Repositories {
     }
 
     /// Runs work that blocks on a thread for such work, and stops it when the caller
-    /// goes away.
+    /// goes away or the time is up.
     async fn in_background<T: Send + 'static>(
         &self,
         work: impl FnOnce(&AtomicBool) -> Result<T, git::Error> + Send + 'static,
@@ -257,8 +283,17 @@ impl Repositories {
         let cancel = StopWhenDropped::default();
         let flag = cancel.0.clone();
         let span = tracing::Span::current();
-        tokio::task::spawn_blocking(move || span.in_scope(|| work(&flag)))
+        let reading = tokio::task::spawn_blocking(move || span.in_scope(|| work(&flag)));
+        tokio::time::timeout(self.timeout, reading)
             .await
+            .map_err(|_| {
+                let seconds = self.timeout.as_secs_f64();
+                Error::new(
+                    ErrorKind::LimitExceeded,
+                    format!("reading the repository took longer than {seconds} s"),
+                )
+                .hint("ask for less, or raise `git.timeout_ms`")
+            })?
             .map_err(|error| Error::internal("reading the repository", error))?
             .map_err(from_git)
     }
@@ -266,7 +301,9 @@ impl Repositories {
 
 fn log_query(request: HistoryRequest, now: Timestamp) -> Result<LogQuery> {
     let date = |text: Option<String>, edge| {
-        text.map(|text| git::parse_date(&text, edge, now.into())).transpose().map_err(from_git)
+        text.map(|text| git::parse_date(&text, edge, now.into()))
+            .transpose()
+            .map_err(from_git)
     };
     let (start, skip) = match &request.cursor {
         Some(cursor) => {
@@ -304,7 +341,10 @@ impl Drop for StopWhenDropped {
 }
 
 fn named(repository: &Repository) -> PathBuf {
-    repository.worktree().unwrap_or_else(|| repository.git_dir()).to_owned()
+    repository
+        .worktree()
+        .unwrap_or_else(|| repository.git_dir())
+        .to_owned()
 }
 
 /// What the git port's failure means to a client.
@@ -323,7 +363,6 @@ fn from_git(error: git::Error) -> Error {
             Error::new(ErrorKind::Forbidden, message)
         }
         GitError::UnsupportedRepository { .. } => Error::invalid(message),
-        GitError::TooLarge { .. } => Error::new(ErrorKind::LimitExceeded, message),
         GitError::Cancelled => Error::new(ErrorKind::Unavailable, message),
         GitError::OpenDirectory { .. } | GitError::OpenRoot { .. } | GitError::OpenRepository { .. } | GitError::Read { .. } | GitError::ReadFile { .. } => {
             Error::new(ErrorKind::Conflict, message)

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use agentyard_model::{
-    AuditEvent, Caller, Clock, Delegated, MAX_DELEGATION_DEPTH, NewToken, Page, PageRequest, Permission, Permissions,
-    Role, RoleName, Secret, Subject, Token, TokenFilter, TokenId, TokenName, UserId,
+    AuditEvent, Caller, Clock, Delegated, MAX_DELEGATION_DEPTH, NewToken, Page, PageRequest, Permission,
+    Permissions, Role, RoleName, Secret, Subject, Token, TokenFilter, TokenId, TokenName, UserId,
 };
 use agentyard_store::{Store, generate_token_secret};
 
@@ -123,7 +123,10 @@ impl Tokens {
         let tokens = self.store.tokens();
         let event = AuditEvent::done(caller, "token_revoke", token);
         let unended = |error| from_store("revoking a token", error);
-        tokens.revoke(caller.tenant, token, &event).await.map_err(unended)?;
+        tokens
+            .revoke(caller.tenant, token, &event)
+            .await
+            .map_err(unended)?;
         let ended = tokens.get(caller.tenant, token).await.map_err(unended)?;
         ended.ok_or_else(|| Error::not_found(format!("there is no token `{token}`")))
     }
@@ -163,7 +166,9 @@ impl Tokens {
         if depth >= MAX_DELEGATION_DEPTH {
             return Err(Error::new(
                 ErrorKind::Forbidden,
-                format!("rights may be passed on {MAX_DELEGATION_DEPTH} times, and the token you hold is the last"),
+                format!(
+                    "rights may be passed on {MAX_DELEGATION_DEPTH} times, and the token you hold is the last"
+                ),
             )
             .hint("make the token with one that stands higher"));
         }
@@ -177,7 +182,9 @@ impl Tokens {
     async fn role(&self, caller: &Caller, name: Option<RoleName>) -> Result<Role> {
         let name = match name {
             Some(name) => name,
-            None => Role::DEFAULT.parse().map_err(|error| Error::internal("naming the default role", error))?,
+            None => Role::DEFAULT
+                .parse()
+                .map_err(|error| Error::internal("naming the default role", error))?,
         };
         self.store
             .roles()
@@ -185,7 +192,8 @@ impl Tokens {
             .await
             .map_err(|error| from_store("looking up a role", error))?
             .ok_or_else(|| {
-                Error::not_found(format!("there is no role `{name}`")).hint("the built-in roles are dev, ops, ui, admin")
+                Error::not_found(format!("there is no role `{name}`"))
+                    .hint("the built-in roles are dev, ops, ui, admin")
             })
     }
 }
@@ -195,6 +203,8 @@ fn days(asked: Option<u32>) -> Result<u32> {
     if (1..=MAX_DAYS).contains(&days) {
         Ok(days)
     } else {
-        Err(Error::invalid(format!("`expires_in_days`: expected 1 to {MAX_DAYS}, got {days}")))
+        Err(Error::invalid(format!(
+            "`expires_in_days`: expected 1 to {MAX_DAYS}, got {days}"
+        )))
     }
 }

@@ -27,7 +27,9 @@ impl WorkingDirectories {
 
     pub(crate) async fn get(&self, caller: &Caller) -> Result<Option<PathBuf>> {
         match self {
-            Self::OfProcess(directory) => Ok(directory.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+            Self::OfProcess(directory) => {
+                Ok(directory.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            }
             Self::Stored(store) => store
                 .working_directories()
                 .get(caller.tenant, &caller.subject.to_string())

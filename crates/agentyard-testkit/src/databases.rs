@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use agentyard_model::{Clock, Secret, Timestamp};
 use agentyard_store::{Store, StoreSettings};
+use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
@@ -127,8 +128,9 @@ impl TestDatabase {
         match self.engine {
             Engine::Postgres => execute_on_postgres(&url_of(&self.name), sql.to_owned()).await,
             Engine::Sqlite => {
-                let path = self.settings.data_dir.join("agentyard.db");
-                let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display()))
+                let options =
+                    SqliteConnectOptions::new().filename(self.settings.data_dir.join("agentyard.db"));
+                let mut connection = SqliteConnection::connect_with(&options)
                     .await
                     .expect("the file can be opened");
                 connection

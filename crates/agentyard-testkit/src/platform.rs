@@ -1,10 +1,11 @@
 //! A whole platform for tests: real git, a real database, a clock that stands still.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentyard_git::Roots;
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_services::{Services, WorkingDirectories};
+use agentyard_services::{RepositorySettings, Services, WorkingDirectories};
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
 
@@ -41,8 +42,12 @@ impl TestPlatform {
         let store = Store::lazy(settings, clock.clone());
         let repository = TestRepository::with_commit("README.md", "hello\n");
         let roots = Roots::new([repository.path().to_owned()]).expect("the repository is a root");
-        let working_directories = WorkingDirectories::Stored(store.clone());
-        let services = Arc::new(Services::new(&store, roots, working_directories, clock.clone()));
+        let repositories = RepositorySettings {
+            roots,
+            working_directories: WorkingDirectories::Stored(store.clone()),
+            timeout: Duration::from_secs(30),
+        };
+        let services = Arc::new(Services::new(&store, repositories, clock.clone()));
         Self {
             services,
             store,
@@ -60,7 +65,9 @@ impl TestPlatform {
         let name = name.parse().expect("a tenant's name");
         self.store
             .tenants()
-            .create(&name, |tenant| AuditEvent::done(&Caller::local(), "tenant_create", tenant.id))
+            .create(&name, |tenant| {
+                AuditEvent::done(&Caller::local(), "tenant_create", tenant.id)
+            })
             .await
             .expect("a new tenant")
             .id

@@ -66,7 +66,10 @@ impl TestRepository {
     ///
     /// # Panics
     /// When git fails.
-    #[expect(clippy::disallowed_methods, reason = "tests make repositories with the real git")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests make repositories with the real git"
+    )]
     pub fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git")
             .current_dir(self.path())

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::operation;
@@ -35,13 +35,23 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Set any configuration key: `--set http.drain_seconds=5`
-    #[arg(long, global = true, value_name = "KEY=VALUE", help_heading = "Global options")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "KEY=VALUE",
+        help_heading = "Global options"
+    )]
     pub(crate) set: Vec<String>,
     /// Call a server instead of working on this machine
     #[arg(long, global = true, value_name = "URL", help_heading = "Global options")]
     pub(crate) server: Option<String>,
     /// A directory that git tools may use; may be repeated
-    #[arg(long = "root", global = true, value_name = "DIR", help_heading = "Global options")]
+    #[arg(
+        long = "root",
+        global = true,
+        value_name = "DIR",
+        help_heading = "Global options"
+    )]
     pub(crate) roots: Vec<PathBuf>,
     /// Answer in JSON
     #[arg(long, global = true, help_heading = "Global options")]
@@ -150,17 +160,11 @@ pub(crate) struct InstallArgs {
     #[arg(long)]
     pub(crate) write: bool,
     /// For all of your projects, or for the one in this directory
-    #[arg(long, value_enum, default_value_t = InstallScope::User)]
-    pub(crate) scope: InstallScope,
+    #[arg(long, value_enum)]
+    pub(crate) scope: Option<crate::clients::Scope>,
     /// The environment variable from which the client takes the server's token
     #[arg(long, value_name = "NAME", default_value = "AGENTYARD_TOKEN")]
     pub(crate) token_env: String,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum InstallScope {
-    User,
-    Project,
 }
 
 #[derive(Subcommand)]
@@ -173,6 +177,7 @@ pub(crate) enum ConfigCommand {
 
 /// The whole command, with that of every operation.
 pub(crate) fn command(typed: &[OsString]) -> clap::Command {
-    let verify = clap::Command::new("verify").about("Prove that no record of the audit log was changed or removed");
+    let verify =
+        clap::Command::new("verify").about("Prove that no record of the audit log was changed or removed");
     operation::add_commands(Cli::command(), typed).mut_subcommand("audit", |audit| audit.subcommand(verify))
 }

@@ -64,7 +64,9 @@ impl From<ConfigError> for Failure {
 
 impl From<RemoteError> for Failure {
     fn from(error: RemoteError) -> Self {
-        Self { object: error.object() }
+        Self {
+            object: error.object(),
+        }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentyard_gateway::Platform;
 use agentyard_git::Roots;
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
-use agentyard_services::{ErrorKind, Services, WorkingDirectories};
+use agentyard_services::{ErrorKind, RepositorySettings, Services, WorkingDirectories};
 use agentyard_store::Store;
 
 use crate::cli::{GlobalArgs, SelectionArgs};
@@ -31,7 +32,11 @@ impl Setting {
             overrides.push(Override::parse_set(assignment)?);
         }
         if let Some(directory) = &global.data_dir {
-            overrides.push(Override::new("store.data_dir", absolute(directory)?.to_string_lossy(), "--data-dir"));
+            overrides.push(Override::new(
+                "store.data_dir",
+                absolute(directory)?.to_string_lossy(),
+                "--data-dir",
+            ));
         }
         Ok(Self {
             environment: Environment::of_process(),
@@ -44,14 +49,17 @@ impl Setting {
     pub(crate) fn config(&self, flags: Vec<Override>) -> Result<Loaded<Config>, Failure> {
         let mut overrides = self.overrides.clone();
         overrides.extend(flags);
-        Ok(config::load(&self.environment, self.global.config.as_deref(), &overrides)?)
+        Ok(config::load(
+            &self.environment,
+            self.global.config.as_deref(),
+            &overrides,
+        )?)
     }
 
     /// Begins to log, and tells what looked wrong in the configuration.
     pub(crate) fn start_telemetry(&self, config: &Loaded<Config>, face: Face) -> Result<Telemetry, Failure> {
-        let started = telemetry::start(&config.settings.log, face, &self.environment).map_err(|error| {
-            Failure::new(ErrorKind::InvalidInput, with_causes(&error))
-        })?;
+        let started = telemetry::start(&config.settings.log, face, &self.environment)
+            .map_err(|error| Failure::new(ErrorKind::InvalidInput, with_causes(&error)))?;
         for warning in &config.warnings {
             tracing::warn!("{warning}");
         }
@@ -68,7 +76,10 @@ impl Setting {
 
     /// The token for it.
     pub(crate) fn token(&self) -> Result<Option<Secret>, Failure> {
-        Ok(self.environment.text("AGENTYARD_TOKEN")?.map(|token| Secret::new(token.trim())))
+        Ok(self
+            .environment
+            .text("AGENTYARD_TOKEN")?
+            .map(|token| Secret::new(token.trim())))
     }
 
     /// The directories that a person's own commands and agents may use: those named, or
@@ -77,7 +88,11 @@ impl Setting {
         let roots = if self.global.roots.is_empty() {
             vec![enclosing_repository(&current_directory()?)]
         } else {
-            self.global.roots.iter().map(|root| absolute(root)).collect::<Result<_, _>>()?
+            self.global
+                .roots
+                .iter()
+                .map(|root| absolute(root))
+                .collect::<Result<_, _>>()?
         };
         opened(roots)
     }
@@ -104,8 +119,13 @@ pub(crate) fn platform(
     selection: Selection,
 ) -> Platform {
     let output = &config.settings.output;
+    let repositories = RepositorySettings {
+        roots,
+        working_directories,
+        timeout: Duration::from_millis(config.settings.git.timeout_ms),
+    };
     Platform {
-        services: Arc::new(Services::new(store, roots, working_directories, Clock::System)),
+        services: Arc::new(Services::new(store, repositories, Clock::System)),
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     }
@@ -114,7 +134,8 @@ pub(crate) fn platform(
 /// Opens roots.
 pub(crate) fn opened(roots: Vec<PathBuf>) -> Result<Roots, Failure> {
     Roots::new(roots).map_err(|error| {
-        Failure::new(ErrorKind::InvalidInput, error).hint("name directories that exist, with --root or `git.roots`")
+        Failure::new(ErrorKind::InvalidInput, error)
+            .hint("name directories that exist, with --root or `git.roots`")
     })
 }
 
@@ -140,10 +161,16 @@ pub(crate) fn selection_flags(arguments: &SelectionArgs) -> Vec<Override> {
 /// out a tool that was misspelt would be worse than not starting.
 pub(crate) fn selection(config: &Config) -> Result<Selection, Failure> {
     let mcp = &config.mcp;
-    let known: Vec<&str> = registry().iter().map(|operation| operation.entry().name).collect();
+    let known: Vec<&str> = registry()
+        .iter()
+        .map(|operation| operation.entry().name)
+        .collect();
     for name in mcp.tools.iter().chain(&mcp.exclude_tools) {
         if !known.contains(&name.as_str()) {
-            let failure = Failure::new(ErrorKind::InvalidInput, format!("there is no tool `{}`", name.escape_debug()));
+            let failure = Failure::new(
+                ErrorKind::InvalidInput,
+                format!("there is no tool `{}`", name.escape_debug()),
+            );
             return Err(match nearest(name, &known) {
                 Some(nearest) => failure.hint(format!("did you mean `{nearest}`?")),
                 None => failure.hint("`agentyard --help` lists the operations"),
@@ -171,14 +198,22 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 
 /// Where one stands.
 pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
-    std::env::current_dir()
-        .map_err(|error| Failure::new(ErrorKind::NotFound, format!("the current directory cannot be read: {error}")))
+    std::env::current_dir().map_err(|error| {
+        Failure::new(
+            ErrorKind::NotFound,
+            format!("the current directory cannot be read: {error}"),
+        )
+    })
 }
 
 /// A path as seen from where one stands.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path)
-        .map_err(|error| Failure::new(ErrorKind::InvalidInput, format!("{} is not a path: {error}", path.display())))
+    std::path::absolute(path).map_err(|error| {
+        Failure::new(
+            ErrorKind::InvalidInput,
+            format!("{} is not a path: {error}", path.display()),
+        )
+    })
 }
 
 /// The top of the repository in which a directory is, or the directory.

@@ -43,16 +43,28 @@ pub(crate) fn error(object: &Value, json: bool) -> io::Result<()> {
         return writeln!(out, "{object}");
     }
     let error = &object["error"];
-    writeln!(out, "{ERROR}error{ERROR:#}: {}", harmless(error["message"].as_str().unwrap_or("unknown")))?;
+    writeln!(
+        out,
+        "{ERROR}error{ERROR:#}: {}",
+        harmless(error["message"].as_str().unwrap_or("unknown"))
+    )?;
     for hint in error["hints"].as_array().into_iter().flatten() {
-        writeln!(out, "  {HINT}hint{HINT:#}: {}", harmless(hint.as_str().unwrap_or_default()))?;
+        writeln!(
+            out,
+            "  {HINT}hint{HINT:#}: {}",
+            harmless(hint.as_str().unwrap_or_default())
+        )?;
     }
     Ok(())
 }
 
 /// Writes a warning to standard error.
 pub(crate) fn warning(text: &str) -> io::Result<()> {
-    writeln!(anstream::stderr().lock(), "{HINT}warning{HINT:#}: {}", harmless(text))
+    writeln!(
+        anstream::stderr().lock(),
+        "{HINT}warning{HINT:#}: {}",
+        harmless(text)
+    )
 }
 
 fn document(value: &Value) -> String {
@@ -70,9 +82,14 @@ fn lines(fields: &Map<String, Value>, depth: usize) -> String {
         match value {
             Value::Null => {}
             Value::Object(inner) if inner.is_empty() => {}
-            Value::Object(inner) => text.push_str(&format!("{indent}{KEY}{name}{KEY:#}\n{}", lines(inner, depth + 1))),
+            Value::Object(inner) => text.push_str(&format!(
+                "{indent}{KEY}{name}{KEY:#}\n{}",
+                lines(inner, depth + 1)
+            )),
             Value::Array(items) if items.iter().any(Value::is_object) => text.push_str(&table(items)),
-            Value::Array(items) if items.is_empty() => text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: none\n")),
+            Value::Array(items) if items.is_empty() => {
+                text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: none\n"))
+            }
             Value::Array(items) if items.len() > 4 => {
                 text.push_str(&format!("{indent}{KEY}{name}{KEY:#}\n"));
                 for item in items {
@@ -95,10 +112,16 @@ fn table(items: &[Value]) -> String {
         }
     }
     let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     let header = columns.iter().map(|name| {
         let cell = Cell::new(name.replace('_', " "));
-        if io::stdout().is_terminal() { cell.add_attribute(Attribute::Bold) } else { cell }
+        if io::stdout().is_terminal() {
+            cell.add_attribute(Attribute::Bold)
+        } else {
+            cell
+        }
     });
     table.set_header(header);
     for item in items {
@@ -124,7 +147,10 @@ fn harmless(text: &str) -> String {
         .flat_map(|character| {
             let plain = !character.is_control() || matches!(character, '\n' | '\t');
             let escaped = (!plain).then(|| character.escape_default());
-            plain.then_some(character).into_iter().chain(escaped.into_iter().flatten())
+            plain
+                .then_some(character)
+                .into_iter()
+                .chain(escaped.into_iter().flatten())
         })
         .collect()
 }

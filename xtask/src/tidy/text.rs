@@ -35,13 +35,10 @@ const ACKNOWLEDGED: &str = "clippy::allow_attributes";
 const LATER: &[&str] = &[concat!("FIX", "ME"), concat!("X", "XX")];
 
 /// Where a developer's files are on one machine and on no other.
-const MACHINE_PATHS: &[&str] = &[
-    concat!("/ho", "me/"),
-    concat!("/ro", "ot/"),
-    concat!("/wo", "rk/"),
-];
+const MACHINE_PATHS: &[&str] = &[HOMES, concat!("/ro", "ot/"), concat!("/wo", "rk/")];
+const HOMES: &str = concat!("/ho", "me/");
 
-/// Homes that are an example to the reader, or fixed inside a container.
+/// People in examples and tests, and the user inside a container.
 const EXAMPLE_HOMES: &[&str] = &["ada", "agent", "user", "you"];
 
 /// Package registries are reached by their clients' own settings, which differ by machine.
@@ -107,7 +104,7 @@ fn has_word(line: &str, word: &str) -> bool {
 }
 
 /// Whether an absolute path begins with `prefix`: not in the middle of another path, and not
-/// one of the example homes.
+/// in the home of somebody who does not exist.
 fn has_machine_path(line: &str, prefix: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || "._-~}*".contains(letter);
     line.match_indices(prefix).any(|(at, _)| {
@@ -116,7 +113,8 @@ fn has_machine_path(line: &str, prefix: &str) -> bool {
             .split(|letter: char| !is_part(letter))
             .next()
             .unwrap_or_default();
-        !line[..at].ends_with(is_part) && !first.is_empty() && !EXAMPLE_HOMES.contains(&first)
+        let is_example = prefix == HOMES && (first.starts_with('.') || EXAMPLE_HOMES.contains(&first));
+        !line[..at].ends_with(is_part) && !first.is_empty() && !is_example
     })
 }
 

@@ -52,7 +52,10 @@ mod tests {
     fn events_are_read_across_chunks() {
         let mut events = Events::new(100);
         assert!(events.read(b": hello\n\nid: 1\ndata: {\"a\"").unwrap().is_empty());
-        assert_eq!(events.read(b":1}\r\n\r\ndata: x\n\ndata:").unwrap(), ["{\"a\":1}", "x"]);
+        assert_eq!(
+            events.read(b":1}\r\n\r\ndata: x\n\ndata:").unwrap(),
+            ["{\"a\":1}", "x"]
+        );
         assert!(events.read(&[b'y'; 101]).is_err());
     }
 }

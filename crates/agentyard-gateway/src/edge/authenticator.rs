@@ -15,7 +15,9 @@ use super::fault::TokenFault;
 use super::jwks::JwksVerifier;
 use super::jwt::JwtVerifier;
 use super::origin::BaseUrl;
-use super::refusal::{Refusal, RefusalKind};
+use agentyard_services::ErrorKind;
+
+use super::refusal::Refusal;
 use super::settings::{AuthMode, AuthSettings, InvalidSetting};
 
 /// How long to wait for an issuer that cannot be reached.
@@ -149,25 +151,25 @@ impl AuthFailure {
     #[must_use]
     pub fn refusal(self, base: &BaseUrl) -> Refusal {
         let unauthenticated = |message: String, error: Option<&str>| {
-            Refusal::new(RefusalKind::Unauthenticated, message).with_challenge(challenge(base, error))
+            Refusal::new(ErrorKind::Unauthenticated, message).with_challenge(challenge(base, error))
         };
         let message = self.to_string();
         match self {
             Self::Missing => {
                 unauthenticated(message, None).with_hint("Send the header `Authorization: Bearer <token>`.")
             }
-            Self::Malformed(_) => Refusal::new(RefusalKind::InvalidInput, message)
+            Self::Malformed(_) => Refusal::new(ErrorKind::InvalidInput, message)
                 .with_hint("Send exactly one header `Authorization: Bearer <token>`.")
                 .with_challenge(challenge(base, Some("invalid_request"))),
             Self::Rejected(TokenFault::KeysUnavailable) => {
-                Refusal::new(RefusalKind::Unavailable, message).retry_after(ISSUER_RETRY)
+                Refusal::new(ErrorKind::Unavailable, message).retry_after(ISSUER_RETRY)
             }
             Self::Rejected(_) => unauthenticated(message, Some("invalid_token")),
             Self::Unknown => unauthenticated(message, Some("invalid_token"))
                 .with_hint("Get a new token, for example with `agentyard token create`."),
-            Self::NotLocal => Refusal::new(RefusalKind::Forbidden, message)
+            Self::NotLocal => Refusal::new(ErrorKind::Forbidden, message)
                 .with_hint("Set `auth.mode` to `token` to let other machines call."),
-            Self::Refused(refusal) if refusal.kind() == RefusalKind::Unauthenticated => {
+            Self::Refused(refusal) if refusal.kind() == ErrorKind::Unauthenticated => {
                 refusal.with_challenge(challenge(base, Some("invalid_token")))
             }
             Self::Refused(refusal) => refusal,

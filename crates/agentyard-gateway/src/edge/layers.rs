@@ -17,7 +17,9 @@ use super::bearer::METADATA_PATH;
 use super::limits::{LoadLimit, RateLimits, limit_body, limit_rate, shed_load};
 use super::metadata::ProtectedResource;
 use super::origin::{BaseUrl, Guard, cors_layer, guard};
-use super::refusal::{Refusal, RefusalKind};
+use agentyard_services::ErrorKind;
+
+use super::refusal::Refusal;
 use super::request_id::name_request;
 use super::settings::{AuthSettings, HttpSettings, InvalidSetting};
 
@@ -132,7 +134,7 @@ async fn serve_metadata(
 /// What was thrown is not for the client; the panic hook has already shown it to the log.
 fn our_fault(_panic: Box<dyn Any + Send>) -> Response {
     Refusal::new(
-        RefusalKind::Internal,
+        ErrorKind::Internal,
         "the server failed while working on this request; the log has the details under its id",
     )
     .into_response()

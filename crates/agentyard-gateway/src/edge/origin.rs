@@ -13,7 +13,9 @@ use http::header::{HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, Uri};
 
 use self::names::{AllowedHost, HostPort, Scheme, WebOrigin};
-use super::refusal::{Refusal, RefusalKind};
+use agentyard_services::ErrorKind;
+
+use super::refusal::Refusal;
 use super::settings::{HttpSettings, InvalidSetting, parse_url};
 
 pub(super) use self::cors::cors_layer;
@@ -127,7 +129,7 @@ impl Guard {
             Ok(())
         } else {
             Err(Refusal::new(
-                RefusalKind::Forbidden,
+                ErrorKind::Forbidden,
                 "the request comes from a web page that may not call this server",
             )
             .with_hint("To let that page call, add its origin to `http.allowed_origins`."))
@@ -203,11 +205,11 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
 
 fn malformed(header: &str) -> Refusal {
     let message = format!("the `{header}` header cannot be read, or is there twice");
-    Refusal::new(RefusalKind::InvalidInput, message)
+    Refusal::new(ErrorKind::InvalidInput, message)
 }
 
 fn foreign_host(message: &str) -> Refusal {
-    Refusal::new(RefusalKind::Forbidden, message)
+    Refusal::new(ErrorKind::Forbidden, message)
         .with_hint("Use the server's own address, or add the name in lower case to `http.allowed_hosts`.")
 }
 

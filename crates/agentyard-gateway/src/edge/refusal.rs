@@ -4,49 +4,27 @@ use std::fmt;
 use std::time::Duration;
 
 use agentyard_model::RequestId;
+use agentyard_services::{Error, ErrorKind};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
-use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Why a request failed, in the words that every face uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RefusalKind {
-    /// It can never succeed as written.
-    InvalidInput,
-    /// It carries no identity that we know.
-    Unauthenticated,
-    /// It carries one, and it does not suffice.
-    Forbidden,
-    /// What it names is absent, or not visible to this caller.
-    NotFound,
-    /// The state has moved.
-    Conflict,
-    /// It is over a quota, a size or a rate.
-    LimitExceeded,
-    /// It may succeed later.
-    Unavailable,
-    /// It failed by our fault.
-    Internal,
-}
+use crate::failure::wording;
 
-impl RefusalKind {
-    /// The HTTP status that says the same.
-    #[must_use]
-    pub const fn status(self) -> StatusCode {
-        match self {
-            Self::InvalidInput => StatusCode::BAD_REQUEST,
-            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::Conflict => StatusCode::CONFLICT,
-            Self::LimitExceeded => StatusCode::TOO_MANY_REQUESTS,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+/// The one place where a kind of failure becomes an HTTP status.
+#[must_use]
+const fn status(kind: ErrorKind) -> StatusCode {
+    match kind {
+        ErrorKind::InvalidInput => StatusCode::BAD_REQUEST,
+        ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorKind::Forbidden => StatusCode::FORBIDDEN,
+        ErrorKind::NotFound => StatusCode::NOT_FOUND,
+        ErrorKind::Conflict => StatusCode::CONFLICT,
+        ErrorKind::LimitExceeded => StatusCode::TOO_MANY_REQUESTS,
+        ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -56,7 +34,7 @@ impl RefusalKind {
 /// the body by the layer that [names requests](super::name_request), which alone knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    kind: RefusalKind,
+    kind: ErrorKind,
     status: StatusCode,
     message: String,
     hints: Vec<String>,
@@ -68,11 +46,10 @@ impl Refusal {
     /// A refusal of this kind. The message is for the client: it says what is wrong and,
     /// where there is something to do, what to do next.
     #[must_use]
-    pub fn new(kind: impl Into<RefusalKind>, message: impl Into<String>) -> Self {
-        let kind = kind.into();
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
-            status: kind.status(),
+            status: status(kind),
             message: message.into(),
             hints: Vec::new(),
             retry_after: None,
@@ -111,7 +88,7 @@ impl Refusal {
 
     /// Why the request failed.
     #[must_use]
-    pub fn kind(&self) -> RefusalKind {
+    pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
@@ -133,7 +110,7 @@ impl Refusal {
 
     fn body(&self, request_id: Option<&RequestId>) -> Body {
         let error = RefusalBody {
-            kind: self.kind,
+            kind: self.kind.as_str(),
             message: &self.message,
             hints: &self.hints,
             request_id: request_id.map(RequestId::as_str),
@@ -142,6 +119,16 @@ impl Refusal {
         let text = serde_json::to_string(&Envelope { error })
             .unwrap_or_else(|_| r#"{"error":{"kind":"internal","message":"","hints":[]}}"#.to_owned());
         Body::from(text)
+    }
+}
+
+/// A service's failure, in the same words on every face.
+impl From<&Error> for Refusal {
+    fn from(error: &Error) -> Self {
+        let (message, hints) = wording(error);
+        hints
+            .into_iter()
+            .fold(Self::new(error.kind(), message), Self::with_hint)
     }
 }
 
@@ -183,7 +170,7 @@ struct Envelope<'a> {
 
 #[derive(Serialize)]
 struct RefusalBody<'a> {
-    kind: RefusalKind,
+    kind: &'a str,
     message: &'a str,
     hints: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -203,7 +190,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_body_has_one_shape_and_names_the_request() {
-        let refusal = Refusal::new(RefusalKind::LimitExceeded, "too fast")
+        let refusal = Refusal::new(ErrorKind::LimitExceeded, "too fast")
             .with_hint("slow down")
             .retry_after(Duration::from_millis(1200));
         let mut response = refusal.into_response();
@@ -226,18 +213,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_the_status_of_the_style_guide() {
-        let statuses: Vec<u16> = [
-            RefusalKind::InvalidInput,
-            RefusalKind::Unauthenticated,
-            RefusalKind::Forbidden,
-            RefusalKind::NotFound,
-            RefusalKind::Conflict,
-            RefusalKind::LimitExceeded,
-            RefusalKind::Unavailable,
-            RefusalKind::Internal,
-        ]
-        .map(|kind| kind.status().as_u16())
-        .into();
+        let statuses: Vec<u16> = ErrorKind::ALL.iter().map(|kind| status(*kind).as_u16()).collect();
         assert_eq!(statuses, [400, 401, 403, 404, 409, 429, 503, 500]);
     }
 }

@@ -11,7 +11,9 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::edge::{Refusal, RefusalKind};
+use agentyard_services::ErrorKind;
+
+use crate::edge::Refusal;
 
 /// Says whether the server can serve, or else why not.
 pub type Readiness = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
@@ -37,7 +39,7 @@ pub(super) fn metrics_route(render: RenderMetrics, public: bool) -> Router {
         };
         match permitted {
             Ok(()) => ([("content-type", "text/plain; version=0.0.4")], render()).into_response(),
-            Err(denied) => Refusal::new(RefusalKind::Forbidden, denied.to_string()).into_response(),
+            Err(denied) => Refusal::new(ErrorKind::Forbidden, denied.to_string()).into_response(),
         }
     };
     Router::new().route("/metrics", get(answer))
@@ -51,6 +53,6 @@ async fn ready(readiness: Readiness, stop: CancellationToken) -> Response {
     };
     match state {
         Ok(()) => Json(json!({ "status": "ready" })).into_response(),
-        Err(reason) => Refusal::new(RefusalKind::Unavailable, reason).into_response(),
+        Err(reason) => Refusal::new(ErrorKind::Unavailable, reason).into_response(),
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use agentyard_model::{Caller, RequestId, Role, Secret};
-use agentyard_services::{Error, ErrorKind, Services, VouchedIdentity};
+use agentyard_services::{Services, VouchedIdentity};
 use futures::future::BoxFuture;
 
-use crate::edge::{AuthSettings, Claims, Identities, Refusal, RefusalKind};
+use crate::edge::{AuthSettings, Claims, Identities, Refusal};
 
 /// Identities from the services.
 pub(super) struct FromServices {
@@ -16,7 +16,10 @@ pub(super) struct FromServices {
 
 impl FromServices {
     pub(super) fn new(services: &Arc<Services>, auth: &AuthSettings) -> Self {
-        let default_role = auth.default_role.as_ref().map_or(Role::DEFAULT, |role| role.as_str());
+        let default_role = auth
+            .default_role
+            .as_ref()
+            .map_or(Role::DEFAULT, |role| role.as_str());
         Self {
             services: services.clone(),
             default_role: default_role.to_owned(),
@@ -29,7 +32,7 @@ impl Identities for FromServices {
     fn caller_of_token(&self, token: Secret) -> BoxFuture<'_, Result<Option<Caller>, Refusal>> {
         Box::pin(async move {
             let found = self.services.identities.by_token(&token, RequestId::new()).await;
-            found.map_err(|error| refusal(&error))
+            found.map_err(|error| Refusal::from(&error))
         })
     }
 
@@ -42,30 +45,12 @@ impl Identities for FromServices {
                 role: claims.role.unwrap_or_else(|| self.default_role.clone()),
                 scope: claims.scope,
             };
-            let found = self.services.identities.by_vouching(identity, RequestId::new()).await;
-            found.map(Some).map_err(|error| refusal(&error))
+            let found = self
+                .services
+                .identities
+                .by_vouching(identity, RequestId::new())
+                .await;
+            found.map(Some).map_err(|error| Refusal::from(&error))
         })
-    }
-}
-
-fn refusal(error: &Error) -> Refusal {
-    error
-        .hints()
-        .iter()
-        .fold(Refusal::new(error.kind(), error.message()), |refusal, hint| refusal.with_hint(hint))
-}
-
-impl From<ErrorKind> for RefusalKind {
-    fn from(kind: ErrorKind) -> Self {
-        match kind {
-            ErrorKind::InvalidInput => Self::InvalidInput,
-            ErrorKind::Unauthenticated => Self::Unauthenticated,
-            ErrorKind::Forbidden => Self::Forbidden,
-            ErrorKind::NotFound => Self::NotFound,
-            ErrorKind::Conflict => Self::Conflict,
-            ErrorKind::LimitExceeded => Self::LimitExceeded,
-            ErrorKind::Unavailable => Self::Unavailable,
-            ErrorKind::Internal => Self::Internal,
-        }
     }
 }

@@ -73,8 +73,14 @@ async fn connection(
         }
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_timeout);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(256);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(head_timeout);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(256);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let outcome = tokio::select! {

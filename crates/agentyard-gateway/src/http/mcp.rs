@@ -12,7 +12,9 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::edge::{Refusal, RefusalKind};
+use agentyard_services::ErrorKind;
+
+use crate::edge::Refusal;
 use crate::mcp::answers::mend_answers;
 use crate::mcp::conformance::{ConformanceFixtures, ConformanceServer};
 use crate::mcp::scope::AddressedToolsets;
@@ -38,7 +40,11 @@ pub(super) fn routes(platform: &Platform, streams: &CancellationToken, conforman
         let server = move || Ok(ConformanceServer::new(fixtures.for_connection(), server()));
         endpoint(StreamableHttpService::new(server, sessions.clone(), config))
     } else {
-        endpoint(StreamableHttpService::new(move || Ok(server()), sessions.clone(), config))
+        endpoint(StreamableHttpService::new(
+            move || Ok(server()),
+            sessions.clone(),
+            config,
+        ))
     };
     endpoint
         .layer(from_fn(|request, next| mend_answers(REVISIONS, request, next)))
@@ -78,18 +84,32 @@ async fn address(mut request: Request, next: Next) -> Response {
 }
 
 fn addressed_toolsets(request: &Request) -> Result<Option<Toolsets>, Refusal> {
-    let in_path = request.uri().path().strip_prefix("/mcp/").filter(|rest| !rest.is_empty());
+    let in_path = request
+        .uri()
+        .path()
+        .strip_prefix("/mcp/")
+        .filter(|rest| !rest.is_empty());
     if let Some(name) = in_path {
-        return name.parse().map(|toolset| Some(Toolsets::of(&[toolset]))).map_err(|unknown: agentyard_model::UnknownToolset| {
-            Refusal::new(RefusalKind::NotFound, unknown.to_string())
-        });
+        return name
+            .parse()
+            .map(|toolset| Some(Toolsets::of(&[toolset])))
+            .map_err(|unknown: agentyard_model::UnknownToolset| {
+                Refusal::new(ErrorKind::NotFound, unknown.to_string())
+            });
     }
-    let query = Query::<Addressed>::try_from_uri(request.uri())
-        .map_err(|_| Refusal::new(RefusalKind::InvalidInput, "the query cannot be read: expected `?toolsets=git,core`"))?;
+    let query = Query::<Addressed>::try_from_uri(request.uri()).map_err(|_| {
+        Refusal::new(
+            ErrorKind::InvalidInput,
+            "the query cannot be read: expected `?toolsets=git,core`",
+        )
+    })?;
     let Some(names) = query.0.toolsets else {
         return Ok(None);
     };
-    names.parse().map(Some).map_err(|unknown: agentyard_model::UnknownToolset| {
-        Refusal::new(RefusalKind::InvalidInput, unknown.to_string())
-    })
+    names
+        .parse()
+        .map(Some)
+        .map_err(|unknown: agentyard_model::UnknownToolset| {
+            Refusal::new(ErrorKind::InvalidInput, unknown.to_string())
+        })
 }

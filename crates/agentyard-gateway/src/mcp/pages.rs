@@ -29,7 +29,10 @@ fn place(cursor: &str) -> Result<usize, ErrorData> {
         .strip_prefix(MARK)
         .and_then(|place| place.parse().ok())
         .ok_or_else(|| {
-            ErrorData::invalid_params("the cursor is not one of ours: pass on `nextCursor` unchanged", None)
+            ErrorData::invalid_params(
+                "the cursor is not one of ours: pass on `nextCursor` unchanged",
+                None,
+            )
         })
 }
 

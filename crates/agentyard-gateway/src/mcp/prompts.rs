@@ -9,7 +9,13 @@ use super::scope::Scope;
 const CATCH_UP: &str = "git_catch_up";
 
 /// How far back somebody may want to look, for completion.
-const SPANS: &[&str] = &["1 day ago", "3 days ago", "1 week ago", "2 weeks ago", "1 month ago"];
+const SPANS: &[&str] = &[
+    "1 day ago",
+    "3 days ago",
+    "1 week ago",
+    "2 weeks ago",
+    "1 month ago",
+];
 
 /// The prompts that make sense with the tools this caller has.
 pub(super) fn prompts(scope: &Scope) -> Vec<Prompt> {
@@ -23,11 +29,18 @@ pub(super) fn prompts(scope: &Scope) -> Vec<Prompt> {
         .with_description("How far back to look, for example `1 week ago`; a week when left out.")
         .with_required(false);
     let description = "Sum up where a repository stands: what is uncommitted and what has happened lately.";
-    vec![Prompt::new(CATCH_UP, Some(description), Some(vec![path, since])).with_title("Catch up with a repository")]
+    vec![
+        Prompt::new(CATCH_UP, Some(description), Some(vec![path, since]))
+            .with_title("Catch up with a repository"),
+    ]
 }
 
 /// A prompt, filled in.
-pub(super) fn prompt(scope: &Scope, name: &str, arguments: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
+pub(super) fn prompt(
+    scope: &Scope,
+    name: &str,
+    arguments: Option<&JsonObject>,
+) -> Result<GetPromptResult, ErrorData> {
     if !prompts(scope).iter().any(|prompt| prompt.name == name) {
         let name: String = name.escape_debug().take(60).collect();
         return Err(ErrorData::invalid_params(
@@ -46,7 +59,10 @@ pub(super) fn prompt(scope: &Scope, name: &str, arguments: Option<&JsonObject>) 
          goes on, what was done since {since} grouped by subject rather than by commit, and by whom. \
          Name commits by their short ids."
     );
-    Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]))
+    Ok(GetPromptResult::new(vec![PromptMessage::new_text(
+        Role::User,
+        text,
+    )]))
 }
 
 /// How an argument of a prompt could go on.

@@ -38,7 +38,11 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Reads one.
-pub(super) async fn read(scope: &Scope, services: &Services, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) async fn read(
+    scope: &Scope,
+    services: &Services,
+    uri: &str,
+) -> Result<ReadResourceResult, ErrorData> {
     let document = if let Some(name) = uri.strip_prefix(TOOL_PREFIX) {
         let operation = scope.find(name).ok_or_else(|| absent(uri))?;
         let entry = operation.entry();

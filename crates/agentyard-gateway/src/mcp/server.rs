@@ -15,10 +15,10 @@ use agentyard_model::Caller;
 use agentyard_operations::{Context, Face, Progress, Step};
 use arc_swap::ArcSwapOption;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest, CustomResult,
-    DiscoverResult, ErrorCode,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
     LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities, ServerConfig,
     SetLevelRequestParams, Tool,
@@ -120,7 +120,9 @@ impl McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let operation = scope.find(&request.name).ok_or_else(|| tools::unknown(&request.name, scope))?;
+        let operation = scope
+            .find(&request.name)
+            .ok_or_else(|| tools::unknown(&request.name, scope))?;
         let started = Instant::now();
         let (progress, steps) = match context.meta.get_progress_token() {
             Some(token) => {
@@ -159,7 +161,13 @@ impl McpServer {
     }
 
     /// Tells a client that asked for it what was called and how long it took.
-    async fn tell_log(&self, context: &RequestContext<RoleServer>, tool: &str, scope: &Scope, started: Instant) {
+    async fn tell_log(
+        &self,
+        context: &RequestContext<RoleServer>,
+        tool: &str,
+        scope: &Scope,
+        started: Instant,
+    ) {
         let session_level = self.log_level.load_full().map(|level| *level);
         if context.meta.log_level().or(session_level) != Some(LoggingLevel::Debug) {
             return;
@@ -169,7 +177,8 @@ impl McpServer {
             "duration_ms": started.elapsed().as_secs_f64() * 1000.0,
             "request_id": scope.caller.request_id.as_str(),
         });
-        let message = LoggingMessageNotificationParam::new(LoggingLevel::Debug, data).with_logger("agentyard");
+        let message =
+            LoggingMessageNotificationParam::new(LoggingLevel::Debug, data).with_logger("agentyard");
         tokio::select! {
             () = context.ct.cancelled() => {}
             _ = context.peer.notify_logging_message(message) => {}
@@ -178,7 +187,11 @@ impl McpServer {
 }
 
 /// Passes steps on for as long as there are any.
-async fn forward(peer: &Peer<RoleServer>, token: rmcp::model::ProgressToken, mut steps: watch::Receiver<Step>) {
+async fn forward(
+    peer: &Peer<RoleServer>,
+    token: rmcp::model::ProgressToken,
+    mut steps: watch::Receiver<Step>,
+) {
     while steps.changed().await.is_ok() {
         let step = steps.borrow_and_update().clone();
         let mut progress = ProgressNotificationParam::new(token.clone(), step.done as f64);
@@ -351,7 +364,8 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        let exists = METHODS.contains(&method.as_str()) || (is_older(&context) && OLDER_METHODS.contains(&method.as_str()));
+        let exists = METHODS.contains(&method.as_str())
+            || (is_older(&context) && OLDER_METHODS.contains(&method.as_str()));
         Err(if exists {
             ErrorData::invalid_params(format!("the parameters of `{method}` do not fit"), None)
         } else {

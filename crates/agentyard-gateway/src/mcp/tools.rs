@@ -17,9 +17,13 @@ pub(super) fn tool(operation: &'static Registered) -> Tool {
     let entry = operation.entry();
     let mut schema = operation.input_schema().clone();
     // The description has a place of its own in a tool.
-    schema.remove("description");
-    Tool::new(entry.name, Cow::Borrowed(operation.description()), Arc::new(schema))
-        .with_annotations(annotations(entry.effect))
+    schema.shift_remove("description");
+    Tool::new(
+        entry.name,
+        Cow::Borrowed(operation.description()),
+        Arc::new(schema),
+    )
+    .with_annotations(annotations(entry.effect))
 }
 
 /// What an effect means to a client that asks before it acts.

@@ -5,13 +5,12 @@ use agentyard_operations::{Context, Face, Progress, Registered, Reply, arguments
 use agentyard_services::{Error, ErrorKind, Result};
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Json, Response};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value, json};
 
-use crate::failure::error_object;
+use crate::edge::Refusal;
 use crate::platform::Platform;
 
 /// Answers one call.
@@ -28,30 +27,17 @@ pub(super) async fn answer(platform: Platform, operation: &'static Registered, r
             caller: &caller,
             progress: &Progress::ignored(),
         };
-        operation.call(context, arguments, platform.presentation, Face::Rest).await
+        operation
+            .call(context, arguments, platform.presentation, Face::Rest)
+            .await
     }
     .await;
     match result {
-        Ok(Reply::Structured { json, .. }) => ([(http::header::CONTENT_TYPE, "application/json")], json).into_response(),
-        Ok(Reply::Text { text, next }) => Json(json!({ "text": text, "next_cursor": next })).into_response(),
-        Err(error) => {
-            let body = Json(error_object(&error, &caller.request_id));
-            (status(error.kind()), body).into_response()
+        Ok(Reply::Structured { json, .. }) => {
+            ([(http::header::CONTENT_TYPE, "application/json")], json).into_response()
         }
-    }
-}
-
-/// The one place where a kind of failure becomes a status.
-fn status(kind: ErrorKind) -> StatusCode {
-    match kind {
-        ErrorKind::InvalidInput => StatusCode::BAD_REQUEST,
-        ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
-        ErrorKind::Forbidden => StatusCode::FORBIDDEN,
-        ErrorKind::NotFound => StatusCode::NOT_FOUND,
-        ErrorKind::Conflict => StatusCode::CONFLICT,
-        ErrorKind::LimitExceeded => StatusCode::TOO_MANY_REQUESTS,
-        ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        Ok(Reply::Text { text, next }) => Json(json!({ "text": text, "next_cursor": next })).into_response(),
+        Err(error) => Refusal::from(&error).into_response(),
     }
 }
 
@@ -67,7 +53,9 @@ async fn arguments(operation: &Registered, parts: &mut Parts, body: Body) -> Res
     if operation.entry().route.method.has_body() {
         for (name, value) in body_object(body).await? {
             if arguments.contains_key(&name) {
-                return Err(Error::invalid(format!("argument `{name}`: given in the address and in the body")));
+                return Err(Error::invalid(format!(
+                    "argument `{name}`: given in the address and in the body"
+                )));
             }
             arguments.insert(name, value);
         }
@@ -87,9 +75,12 @@ async fn body_object(body: Body) -> Result<Map<String, Value>> {
         .collect()
         .await
         .map_err(|error| {
-            Error::new(ErrorKind::LimitExceeded, "the body is longer than allowed, or broke off")
-                .because(error)
-                .hint("send less, or raise `http.max_body_bytes`")
+            Error::new(
+                ErrorKind::LimitExceeded,
+                "the body is longer than allowed, or broke off",
+            )
+            .because(error)
+            .hint("send less, or raise `http.max_body_bytes`")
         })?
         .to_bytes();
     if bytes.is_empty() {

@@ -7,7 +7,10 @@ use serde_json::{Map, Value, json};
 #[must_use]
 pub fn document(selection: &Selection) -> Value {
     let mut paths = Map::new();
-    for operation in registry().iter().filter(|operation| selection.offers(operation.entry())) {
+    for operation in registry()
+        .iter()
+        .filter(|operation| selection.offers(operation.entry()))
+    {
         let route = operation.entry().route;
         let methods = paths
             .entry(format!("/api{}", route.path))
@@ -65,7 +68,10 @@ fn described(operation: &Registered) -> Value {
         .properties()
         .iter()
         .partition(|(name, _)| in_path.contains(&name.as_str()));
-    let mut parameters: Vec<Value> = path.iter().map(|(name, schema)| parameter(name, schema, "path", true)).collect();
+    let mut parameters: Vec<Value> = path
+        .iter()
+        .map(|(name, schema)| parameter(name, schema, "path", true))
+        .collect();
     if entry.route.method.has_body() {
         described["requestBody"] = body(operation, &rest);
     } else {
@@ -82,7 +88,9 @@ fn described(operation: &Registered) -> Value {
 
 fn parameter(name: &str, schema: &Value, place: &str, required: bool) -> Value {
     let mut schema = schema.clone();
-    let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+    let description = schema
+        .as_object_mut()
+        .and_then(|schema| schema.shift_remove("description"));
     json!({ "name": name, "in": place, "required": required, "description": description, "schema": schema })
 }
 
@@ -112,7 +120,10 @@ fn body(operation: &Registered, properties: &[(&String, &Value)]) -> Value {
 }
 
 fn error_schema() -> Value {
-    let kinds: Vec<&str> = agentyard_services::ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let kinds: Vec<&str> = agentyard_services::ErrorKind::ALL
+        .iter()
+        .map(|kind| kind.as_str())
+        .collect();
     json!({
         "type": "object",
         "required": ["error"],

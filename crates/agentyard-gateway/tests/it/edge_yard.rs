@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use agentyard_gateway::edge::{AuthSettings, Claims, Edge, HttpSettings, Identities, Refusal, RefusalKind};
+use agentyard_gateway::edge::{AuthSettings, Claims, Edge, HttpSettings, Identities, Refusal};
 use agentyard_model::{Caller, Secret, Subject};
+use agentyard_services::ErrorKind;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Extension, Request};
 use axum::response::Response;
@@ -41,7 +42,7 @@ impl Identities for Known {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             if self.down {
-                return Err(Refusal::new(RefusalKind::Unavailable, "the database is away"));
+                return Err(Refusal::new(ErrorKind::Unavailable, "the database is away"));
             }
             Ok((token.expose() == TOKEN).then(|| external("here", "token")))
         })

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Commit, History, Node};
+use super::{History, Node};
 use crate::Error;
 
 /// Which commits to visit.
@@ -20,7 +20,15 @@ pub(crate) struct CommitRange {
 
 /// Decides where a walk goes on, to follow the history of something smaller than the whole tree.
 pub(crate) trait Simplify {
-    fn keep(&mut self, history: &mut History<'_>, commit: Node) -> Result<Keep, Error>;
+    fn keep(&mut self, history: &History<'_>, commit: Node, parents: &[Parent]) -> Result<Keep, Error>;
+}
+
+/// A parent, as seen from the commit that the walk is at.
+#[derive(Clone, Copy)]
+pub(crate) struct Parent {
+    pub(crate) node: Node,
+    /// It is in the range, or at its edge. What lies beyond has no say in what is simplified.
+    pub(crate) relevant: bool,
 }
 
 /// What becomes of a commit, and of the walk behind it.
@@ -61,10 +69,15 @@ struct Queued {
 struct Mark {
     seen: bool,
     excluded: bool,
+    /// Excluded by name, not only as an ancestor.
+    edge: bool,
     in_queue: bool,
+    /// The only parent that matters, once the others are simplified away.
+    only_parent: Option<Node>,
 }
 
-/// How many excluded commits are looked at after the last interesting one, in case clocks were wrong. git's number.
+/// How many excluded commits are looked at after the last interesting one, in case clocks were wrong. git's
+/// number.
 const SLOP: usize = 5;
 
 impl<'walk, 'repo> Walk<'walk, 'repo> {
@@ -88,7 +101,9 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
         for &id in &range.exclude {
             let node = walk.history.load(id)?;
             walk.exclude(node);
+            walk.mark(node).edge = true;
             walk.enqueue(node);
+            walk.exclude_ancestors(node);
         }
         for &id in &range.include {
             let node = walk.history.load(id)?;
@@ -113,12 +128,12 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
         Ok(None)
     }
 
-    pub(crate) fn commit(&self, node: Node) -> &Commit {
-        self.history.commit(node)
+    pub(crate) fn history(&self) -> &History<'repo> {
+        self.history
     }
 
-    /// Walks until nothing is left but what is excluded. A commit that is found early may turn out excluded late, so the
-    /// whole range has to be known.
+    /// Walks until nothing is left but what is excluded. A commit that is found early may turn out excluded
+    /// late, so the whole range has to be known.
     fn limit(&mut self) -> Result<VecDeque<Node>, Error> {
         let mut found = VecDeque::new();
         let mut oldest = i64::MAX;
@@ -126,7 +141,7 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
         while let Some(node) = self.dequeue()? {
             let time = self.history.commit(node).time;
             if time < self.since {
-                self.mark(node).excluded = true;
+                self.exclude(node);
             }
             if !self.mark(node).excluded {
                 oldest = time;
@@ -137,8 +152,10 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
             }
             for parent in self.parents(node)? {
                 self.exclude(parent);
+                self.exclude_ancestors(parent);
                 self.enqueue(parent);
             }
+            self.exclude_ancestors(node);
             let unfinished = match self.queue.peek() {
                 None => break,
                 Some(next) => oldest <= next.time || self.wanted_in_queue > 0,
@@ -154,37 +171,63 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
 
     /// Queues the parents of a commit. True when the commit itself is to be visited.
     fn expand(&mut self, node: Node) -> Result<bool, Error> {
+        let parents = self.parents(node)?;
+        let seen_from_here: Vec<Parent> = parents.iter().map(|&parent| self.parent(parent)).collect();
         let keep = match &mut self.simplify {
-            Some(simplify) => simplify.keep(self.history, node)?,
+            Some(simplify) => simplify.keep(self.history, node, &seen_from_here)?,
             None => Keep::Commit,
         };
-        let parents = self.parents(node)?;
         match keep {
-            Keep::Parent(only) => self.enqueue(parents[only]),
+            Keep::Parent(only) => {
+                self.mark(node).only_parent = Some(parents[only]);
+                self.enqueue(parents[only]);
+            }
             Keep::Commit | Keep::Parents => parents.into_iter().for_each(|parent| self.enqueue(parent)),
         }
         Ok(matches!(keep, Keep::Commit))
     }
 
-    fn parents(&mut self, node: Node) -> Result<Vec<Node>, Error> {
-        let parents = self.history.commit(node).parents.clone();
-        parents.into_iter().map(|parent| self.history.load(parent)).collect()
+    fn parent(&mut self, node: Node) -> Parent {
+        let mark = self.mark(node);
+        Parent {
+            node,
+            relevant: !mark.excluded || mark.edge,
+        }
     }
 
-    /// Excludes a commit, and what is already known to be behind it.
+    /// The parents of a commit, loaded.
+    fn parents(&mut self, node: Node) -> Result<Vec<Node>, Error> {
+        let parents = self.history.commit(node).parents.clone();
+        for &parent in &parents {
+            self.history.load_node(parent)?;
+        }
+        Ok(parents)
+    }
+
     fn exclude(&mut self, node: Node) {
-        let mut stack = vec![node];
-        while let Some(node) = stack.pop() {
-            let mark = self.mark(node);
-            if mark.excluded {
-                continue;
-            }
+        let mark = self.mark(node);
+        if !mark.excluded {
             mark.excluded = true;
-            if mark.in_queue {
-                self.wanted_in_queue -= 1;
+            let was_wanted = mark.in_queue;
+            self.wanted_in_queue -= usize::from(was_wanted);
+        }
+    }
+
+    /// Excludes what is known to be behind a commit, as far as it was loaded, and one step further.
+    fn exclude_ancestors(&mut self, node: Node) {
+        let mut stack = self.followed(node);
+        while let Some(node) = stack.pop() {
+            if !self.mark(node).excluded {
+                self.exclude(node);
+                stack.extend(self.followed(node));
             }
-            let parents = &self.history.commit(node).parents;
-            stack.extend(parents.iter().filter_map(|parent| self.history.known.get(parent)).copied());
+        }
+    }
+
+    fn followed(&mut self, node: Node) -> Vec<Node> {
+        match self.mark(node).only_parent {
+            Some(only) => vec![only],
+            None => self.history.commit(node).parents.clone(),
         }
     }
 

@@ -28,13 +28,21 @@ impl Decorations {
             let found = references.prefixed(prefix).into_iter().flatten().flatten();
             for mut reference in found {
                 let full_name = reference.name().as_bstr();
-                let name = display_path(full_name.strip_prefix(prefix.as_bytes()).unwrap_or(full_name).as_bstr());
+                let name = display_path(
+                    full_name
+                        .strip_prefix(prefix.as_bytes())
+                        .unwrap_or(full_name)
+                        .as_bstr(),
+                );
                 if let Ok(id) = reference.peel_to_id() {
                     decorations.add(id.detach(), kind, name);
                 }
             }
         }
-        decorations.0.values_mut().for_each(|of_commit| of_commit.sort_unstable());
+        decorations
+            .0
+            .values_mut()
+            .for_each(|of_commit| of_commit.sort_unstable());
         decorations
     }
 

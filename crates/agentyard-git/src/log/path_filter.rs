@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use gix::bstr::BString;
+use gix::bstr::{BString, ByteSlice as _};
 use gix::objs::TreeRefIter;
 use gix::objs::tree::EntryMode;
 
-use crate::history::{History, Keep, Node, Simplify};
-use crate::{Error, display_path};
+use crate::history::{History, Keep, Node, Parent, Simplify};
+use crate::{Error, display_path, text};
 
 /// Follows the commits that changed a path.
 pub(super) struct PathFilter<'repo> {
@@ -26,19 +26,21 @@ impl<'repo> PathFilter<'repo> {
                 reason,
             })
         };
-        if path.starts_with('/') {
+        let bytes = text::parse_path(path);
+        if bytes.starts_with(b"/") {
             return invalid("it must be relative to the top of the repository");
         }
-        if path.contains('\0') {
+        if bytes.contains(&0) {
             return invalid("it contains a NUL character");
         }
-        let components: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-        if components.contains(&"..") {
+        let components = bytes.split_str(b"/").filter(|part| !matches!(*part, b"" | b"."));
+        let components: Vec<BString> = components.map(Into::into).collect();
+        if components.iter().any(|part| part == "..") {
             return invalid("it must not contain `..`");
         }
         let filter = Self {
             local,
-            components: components.into_iter().map(Into::into).collect(),
+            components,
             known: HashMap::new(),
         };
         Ok((!filter.components.is_empty()).then_some(filter))
@@ -78,19 +80,33 @@ impl<'repo> PathFilter<'repo> {
 }
 
 impl Simplify for PathFilter<'_> {
-    fn keep(&mut self, history: &mut History<'_>, node: Node) -> Result<Keep, Error> {
-        let commit = history.commit(node);
-        let here = self.entry(commit.tree)?;
-        let parents = commit.parents.clone();
+    /// git's default: a merge that took the path from one parent follows that one alone. A parent outside the
+    /// range is not followed, and counts only where there is no other.
+    fn keep(&mut self, history: &History<'_>, commit: Node, parents: &[Parent]) -> Result<Keep, Error> {
+        let here = self.entry(history.commit(commit).tree)?;
         if parents.is_empty() {
-            return Ok(if here.is_some() { Keep::Commit } else { Keep::Parents });
+            return Ok(if here.is_some() {
+                Keep::Commit
+            } else {
+                Keep::Parents
+            });
         }
-        for (at, &parent) in parents.iter().enumerate() {
-            let parent = history.load(parent)?;
-            if self.entry(history.commit(parent).tree)? == here {
-                return Ok(Keep::Parent(at));
+        let (mut changed_inside, mut changed_outside) = (false, false);
+        for (at, parent) in parents.iter().enumerate() {
+            let is_same = self.entry(history.commit(parent.node).tree)? == here;
+            match (is_same, parent.relevant) {
+                (true, true) => return Ok(Keep::Parent(at)),
+                (true, false) => {}
+                (false, true) => changed_inside = true,
+                (false, false) => changed_outside = true,
             }
         }
-        Ok(Keep::Commit)
+        let has_inside = parents.iter().any(|parent| parent.relevant);
+        let changed = if has_inside {
+            changed_inside
+        } else {
+            changed_outside
+        };
+        Ok(if changed { Keep::Commit } else { Keep::Parents })
     }
 }

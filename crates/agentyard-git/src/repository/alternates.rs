@@ -1,6 +1,6 @@
 //! Object databases that a repository borrows from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::Errno;
@@ -15,16 +15,16 @@ const FILE_LIMIT: usize = 256 * 1024;
 /// git gives up at a depth of five; a repository that needs more is not one that git made.
 const MAX_DATABASES: usize = 16;
 
-/// Follows `objects/info/alternates` like gix does, and refuses what leaves the roots. Gives the number of databases, the
-/// repository's own included.
+/// Follows `objects/info/alternates` like gix does, and refuses what leaves the roots. Gives the number of
+/// databases, the repository's own included.
 pub(super) fn check(common_dir: &Confined) -> Result<usize, Error> {
-    let own = open_objects(common_dir, common_dir.path().join("objects"))?;
+    let own = open_objects(common_dir, &common_dir.path().join("objects"))?;
     let mut seen = vec![own.path().to_owned()];
     let mut queue = vec![own.clone()];
     while let Some(objects) = queue.pop() {
         for target in listed(&objects)? {
             // gix takes every relative path from the repository's own database, also those of an alternate.
-            let alternate = match open_objects(common_dir, own.path().join(target)) {
+            let alternate = match open_objects(common_dir, &own.path().join(target)) {
                 // A database that is gone has nothing to read.
                 Err(Error::RepositoryMalformed { .. }) => continue,
                 other => other?,
@@ -48,13 +48,16 @@ pub(super) fn check(common_dir: &Confined) -> Result<usize, Error> {
     Ok(seen.len())
 }
 
-fn open_objects(common_dir: &Confined, path: PathBuf) -> Result<Confined, Error> {
+fn open_objects(common_dir: &Confined, path: &Path) -> Result<Confined, Error> {
     let part = if path == common_dir.path().join("objects") {
         "objects directory"
     } else {
         "objects/info/alternates file"
     };
-    common_dir.roots().open_directory(&path).map_err(|error| part_error(common_dir, part, error))
+    common_dir
+        .roots()
+        .open_directory(path)
+        .map_err(|error| part_error(common_dir, part, error))
 }
 
 fn listed(objects: &Confined) -> Result<Vec<PathBuf>, Error> {
@@ -68,7 +71,9 @@ fn listed(objects: &Confined) -> Result<Vec<PathBuf>, Error> {
         Err(Errno::LOOP | Errno::NOTDIR) => return Err(linked(objects, "objects/info")),
         Err(errno) => return Err(read_error(errno.into())),
     };
-    match statat(&info, "alternates", AtFlags::SYMLINK_NOFOLLOW).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+    match statat(&info, "alternates", AtFlags::SYMLINK_NOFOLLOW)
+        .map(|stat| FileType::from_raw_mode(stat.st_mode))
+    {
         Ok(FileType::RegularFile) => {}
         Err(Errno::NOENT) => return Ok(Vec::new()),
         // gix would follow a link to a list that is not the one read here.

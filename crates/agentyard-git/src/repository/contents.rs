@@ -14,8 +14,8 @@ use crate::{Confined, Error, display_path};
 
 /// Directories of the common directory whose entries are read; those under `refs` and `logs` to any depth.
 ///
-/// Loose objects are checked by directory, not one by one: there can be thousands, and linking one from elsewhere takes
-/// its name, that is, knowing its content already or having been told.
+/// Loose objects are checked by directory, not one by one: there can be thousands, and linking one from
+/// elsewhere takes its name, that is, knowing its content already or having been told.
 const SHARED: &[(&str, Depth)] = &[
     ("", Depth::Entries),
     ("info", Depth::Entries),
@@ -53,7 +53,11 @@ pub(super) fn check(git_dir: &Confined, common_dir: &Confined) -> Result<(), Err
 pub(super) fn check_objects(objects: &Confined) -> Result<(), Error> {
     check_directories(
         objects,
-        &[("", Depth::Entries), ("info", Depth::Entries), ("pack", Depth::Entries)],
+        &[
+            ("", Depth::Entries),
+            ("info", Depth::Entries),
+            ("pack", Depth::Entries),
+        ],
     )
 }
 
@@ -135,7 +139,11 @@ fn check_link(base: &Confined, name: &[u8]) -> Result<(), Error> {
         },
         // A link to nothing reads like nothing. An old way to write a symbolic reference leaves such links.
         Err(Error::NotFound { .. }) => Ok(()),
-        Err(error) => Err(part_error(base, format!("{} link", display_path(name.as_bstr())), error)),
+        Err(error) => Err(part_error(
+            base,
+            format!("{} link", display_path(name.as_bstr())),
+            error,
+        )),
     }
 }
 

@@ -38,11 +38,13 @@ pub(super) fn locate(directory: &Confined) -> Result<Location, Error> {
 
 /// The repository whose `.git` is in the directory itself.
 pub(super) fn locate_exactly(directory: &Confined) -> Result<Option<Location>, Error> {
-    dot_git(directory)?.map(|git_dir| location(git_dir, Some(directory.clone()))).transpose()
+    dot_git(directory)?
+        .map(|git_dir| location(git_dir, Some(directory.clone())))
+        .transpose()
 }
 
-/// Whether a directory has what git asks of a git directory: a head, and objects and references of its own or in another
-/// directory. Used by the status too, for repositories nested in the working tree.
+/// Whether a directory has what git asks of a git directory: a head, and objects and references of its own or
+/// in another directory. Used by the status too, for repositories nested in the working tree.
 pub(crate) fn looks_like_git_dir(directory: impl AsFd) -> bool {
     let directory = directory.as_fd();
     let kind = |name: &str| {
@@ -52,7 +54,8 @@ pub(crate) fn looks_like_git_dir(directory: impl AsFd) -> bool {
     };
     let is_directory = |name| matches!(kind(name), Some(FileType::Directory | FileType::Symlink));
     matches!(kind("HEAD"), Some(FileType::RegularFile | FileType::Symlink))
-        && (kind("commondir") == Some(FileType::RegularFile) || is_directory("objects") && is_directory("refs"))
+        && (kind("commondir") == Some(FileType::RegularFile)
+            || is_directory("objects") && is_directory("refs"))
 }
 
 /// The target of a `.git` file, relative to the directory that holds it.
@@ -88,7 +91,11 @@ fn location(git_dir: Confined, worktree: Option<Confined>) -> Result<Location, E
                 .open_directory(&git_dir.path().join(target))
                 .map_err(|error| part_error(&git_dir, "commondir file", error))?;
             if !looks_like_git_dir(common_dir.directory()) {
-                return Err(malformed(&git_dir, "commondir file", "does not name a git directory"));
+                return Err(malformed(
+                    &git_dir,
+                    "commondir file",
+                    "does not name a git directory",
+                ));
             }
             common_dir
         }
@@ -140,7 +147,11 @@ fn dot_git(directory: &Confined) -> Result<Option<Confined>, Error> {
             Err(malformed(directory, ".git entry", "is a link to a file"))
         }
         FileType::RegularFile => git_file(directory).map(Some),
-        _ => Err(malformed(directory, ".git entry", "is neither a file nor a directory")),
+        _ => Err(malformed(
+            directory,
+            ".git entry",
+            "is neither a file nor a directory",
+        )),
     }
 }
 
@@ -151,7 +162,8 @@ fn git_file(directory: &Confined) -> Result<Confined, Error> {
             source,
         })?
         .unwrap_or_default();
-    let target = parse_git_file(&content).ok_or_else(|| malformed(directory, ".git file", "names no directory"))?;
+    let target =
+        parse_git_file(&content).ok_or_else(|| malformed(directory, ".git file", "names no directory"))?;
     let git_dir = directory
         .roots()
         .open_directory(&directory.path().join(target))
@@ -164,9 +176,11 @@ fn git_file(directory: &Confined) -> Result<Confined, Error> {
 
 fn read_path_file(directory: &Confined, name: &str) -> Result<Option<PathBuf>, Error> {
     let content =
-        read_child_file(directory.directory(), name.as_bytes(), PATH_FILE_LIMIT).map_err(|source| Error::ReadFile {
-            path: directory.shown(),
-            source,
+        read_child_file(directory.directory(), name.as_bytes(), PATH_FILE_LIMIT).map_err(|source| {
+            Error::ReadFile {
+                path: directory.shown(),
+                source,
+            }
         })?;
     content
         .map(|content| path_in(&content).ok_or_else(|| malformed(directory, name, "names no directory")))
@@ -174,7 +188,9 @@ fn read_path_file(directory: &Confined, name: &str) -> Result<Option<PathBuf>, E
 }
 
 fn path_in(content: &[u8]) -> Option<PathBuf> {
-    let path: &BStr = content.trim_end_with(|character| matches!(character, '\n' | '\r')).as_bstr();
+    let path: &BStr = content
+        .trim_end_with(|character| matches!(character, '\n' | '\r'))
+        .as_bstr();
     if path.is_empty() || path.contains(&0) {
         return None;
     }

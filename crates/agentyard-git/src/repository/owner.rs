@@ -23,9 +23,9 @@ pub(super) fn check(directory: &Confined) -> Result<(), Error> {
 
 /// Our own repositories, and root's: whoever is root needs no repository to harm us.
 ///
-/// As root we open everybody's. That is how a server in a container meets a repository mounted from its host, and there is
-/// nobody left to protect: the roots were granted by whoever started the server, and the repository cannot run anything
-/// with our rights (see [`super::Repository`]).
+/// As root we open everybody's. That is how a server in a container meets a repository mounted from its host,
+/// and there is nobody left to protect: the roots were granted by whoever started the server, and the
+/// repository cannot run anything with our rights (see [`super::Repository`]).
 fn may_use(user: u32, owner: u32) -> bool {
     user == ROOT || owner == ROOT || owner == user
 }

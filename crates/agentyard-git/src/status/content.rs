@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::fs::File;
+use std::io;
 use std::sync::atomic::AtomicBool;
 
 use gix::bstr::BStr;
@@ -27,7 +28,11 @@ pub(super) struct Contents<'a> {
 const CONVERSION_LIMIT: u64 = 512 << 20;
 
 impl<'a> Contents<'a> {
-    pub(super) fn new(repository: &'a Repository, index: &'a gix::index::State, cancel: &'a AtomicBool) -> Self {
+    pub(super) fn new(
+        repository: &'a Repository,
+        index: &'a gix::index::State,
+        cancel: &'a AtomicBool,
+    ) -> Self {
         Self {
             repository,
             objects: repository.local(),
@@ -42,7 +47,8 @@ impl<'a> Contents<'a> {
         &self.objects
     }
 
-    /// Whether the regular file differs from `expected`. A file that is gone, or turned into something else, does.
+    /// Whether the regular file differs from `expected`. A file that is gone, closed to us, or turned into
+    /// something else, does.
     pub(super) fn file_differs(
         &mut self,
         directory: &Directory,
@@ -54,8 +60,11 @@ impl<'a> Contents<'a> {
             path: display_path(path),
             source,
         };
-        let Some(file) = open_child_file(directory.descriptor(), name.to_bytes()).map_err(read_error)? else {
-            return Ok(true);
+        let file = match open_child_file(directory.descriptor(), name.to_bytes()) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(true),
+            Err(error) => return Err(read_error(error)),
         };
         let size = file.metadata().map_err(read_error)?.len();
         let hash_kind = self.objects.object_hash();
@@ -66,10 +75,12 @@ impl<'a> Contents<'a> {
                 Some(conversion) => conversion,
                 none => none.insert(Conversion::new(self.repository, &self.objects, self.index)?),
             };
-            match conversion.convert(file, directory, path, expected, &self.objects) {
+            conversion.enter(directory, &self.objects)?;
+            match conversion.convert(file, path, expected, &self.objects) {
                 Ok(ToGitOutcome::Buffer(content)) => gix::objs::compute_hash(hash_kind, Kind::Blob, content),
                 Ok(ToGitOutcome::Unchanged(file)) => hash(hash_kind, file, size, self.cancel),
-                // No filter was started, for there is none; and what cannot be converted was not committed like this.
+                // No filter was started, for there is none; and what cannot be converted was not committed
+                // like this.
                 Ok(ToGitOutcome::Process(_)) | Err(_) => return Ok(true),
             }
         };
@@ -81,13 +92,25 @@ impl<'a> Contents<'a> {
     /// Whether the link's target differs from `expected`.
     pub(super) fn link_differs(&self, directory: &Directory, name: &CStr, expected: &gix::oid) -> bool {
         let target = rustix::fs::readlinkat(directory.descriptor(), name, Vec::new());
-        let actual = target
-            .ok()
-            .and_then(|target| gix::objs::compute_hash(self.objects.object_hash(), Kind::Blob, target.as_bytes()).ok());
+        let actual = target.ok().and_then(|target| {
+            gix::objs::compute_hash(self.objects.object_hash(), Kind::Blob, target.as_bytes()).ok()
+        });
         actual.is_none_or(|actual| actual != expected)
     }
 }
 
-fn hash(kind: gix::hash::Kind, mut file: File, size: u64, cancel: &AtomicBool) -> Result<gix::ObjectId, gix::Error> {
-    gix::objs::compute_stream_hash(kind, Kind::Blob, &mut file, size, &mut gix::progress::Discard, cancel)
+fn hash(
+    kind: gix::hash::Kind,
+    mut file: File,
+    size: u64,
+    cancel: &AtomicBool,
+) -> Result<gix::ObjectId, gix::Error> {
+    gix::objs::compute_stream_hash(
+        kind,
+        Kind::Blob,
+        &mut file,
+        size,
+        &mut gix::progress::Discard,
+        cancel,
+    )
 }

@@ -1,6 +1,8 @@
-//! The content of a file as it would be committed: line endings, `$Id$` and encodings converted as attributes ask.
+//! The content of a file as it would be committed: line endings, `$Id$` and encodings converted as attributes
+//! ask.
 //!
-//! Filters are the exception. They are programs that the repository or its user names, and none is ever run here.
+//! Filters are the exception. They are programs that the repository or its user names, and none is ever run
+//! here.
 
 use std::fs::File;
 
@@ -38,8 +40,10 @@ impl<'a> Conversion<'a> {
         objects: &gix::Repository,
         index: &'a gix::index::State,
     ) -> Result<Self, Error> {
-        let mut options = gix::filter::Pipeline::options(objects).map_err(Error::read("the filter configuration"))?;
-        // None can be here: gix takes drivers from trusted sections only. Should that ever change, they still do not run.
+        let mut options =
+            gix::filter::Pipeline::options(objects).map_err(Error::read("the filter configuration"))?;
+        // None can be here: gix takes drivers from trusted sections only. Should that ever change, they still
+        // do not run.
         options.drivers.clear();
         options.crlf_roundtrip_check = CrlfRoundTripCheck::Skip;
         options.encodings_with_roundtrip_check.clear();
@@ -56,16 +60,14 @@ impl<'a> Conversion<'a> {
         })
     }
 
-    /// Converts the content of a file whose index entry holds `expected`.
+    /// Converts the content of a file whose index entry holds `expected`, in the directory entered last.
     pub(super) fn convert(
         &mut self,
         file: File,
-        directory: &Directory,
         path: &BStr,
         expected: &gix::oid,
         objects: &gix::Repository,
     ) -> Result<ToGitOutcome<'_, File>, gix::Error> {
-        self.load_attributes(directory, objects);
         let Self {
             pipeline,
             names,
@@ -94,22 +96,34 @@ impl<'a> Conversion<'a> {
         )
     }
 
-    fn load_attributes(&mut self, directory: &Directory, objects: &gix::Repository) {
-        if self.current.as_ref().is_some_and(|(prefix, _)| *prefix == directory.prefix) {
-            return;
+    /// Reads the attributes that hold in a directory.
+    pub(super) fn enter(&mut self, directory: &Directory, objects: &gix::Repository) -> Result<(), Error> {
+        if self
+            .current
+            .as_ref()
+            .is_some_and(|(prefix, _)| *prefix == directory.prefix)
+        {
+            return Ok(());
         }
         let mut search = Search::default();
         let mut add = |content: &[u8], path: &BStr, with_macros: bool| {
             let root = as_path(b"");
             // The only failure is a path without a directory above it, which these are not.
-            _ = search.add_patterns_buffer(content, as_path(path).to_owned(), Some(root), &mut self.names, with_macros);
+            _ = search.add_patterns_buffer(
+                content,
+                as_path(path).to_owned(),
+                Some(root),
+                &mut self.names,
+                with_macros,
+            );
         };
         add(b"[attr]binary -diff -merge -text", b"[builtin]".as_bstr(), true);
         for directory in directory.chain() {
             let path = directory.path_of(b".gitattributes");
-            let content = directory
-                .read(b".gitattributes", FILE_LIMIT)
-                .or_else(|| Some(objects.find_blob(self.index.entry_by_path(path.as_bstr())?.id).ok()?.take_data()));
+            let content = directory.read(b".gitattributes", FILE_LIMIT)?.or_else(|| {
+                let entry = self.index.entry_by_path(path.as_bstr())?;
+                Some(objects.find_blob(entry.id).ok()?.take_data())
+            });
             if let Some(content) = content {
                 // Only the top directory may define macros.
                 add(&content, path.as_bstr(), directory.prefix.is_empty());
@@ -119,5 +133,6 @@ impl<'a> Conversion<'a> {
             add(info, b"attributes".as_bstr(), true);
         }
         self.current = Some((directory.prefix.clone(), search));
+        Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! Directories of the working tree, each reached from the one above by its descriptor.
 //!
-//! An agent may be at work in the tree while it is read. Whatever it puts in place of a directory, the walk never leaves
-//! the tree: links are not followed, and what was opened stays what it was.
+//! An agent may be at work in the tree while it is read. Whatever it puts in place of a directory, the walk
+//! never leaves the tree: links are not followed, and what was opened stays what it was.
 
 use std::ffi::CStr;
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
@@ -32,7 +33,11 @@ const LISTING_BUFFER: usize = 32 * 1024;
 
 impl Directory {
     pub(super) fn top(worktree: &Confined) -> Result<Self, Errno> {
-        Ok(Self::new(open_child_directory(worktree.directory(), b".")?, BString::default(), None))
+        Ok(Self::new(
+            open_child_directory(worktree.directory(), b".")?,
+            BString::default(),
+            None,
+        ))
     }
 
     /// Opens an entry, which must be a directory and not a link to one.
@@ -77,13 +82,30 @@ impl Directory {
         chain
     }
 
-    /// A small file, unless it is missing, unreadable or oversized.
-    pub(super) fn read(&self, name: &[u8], limit: usize) -> Option<Vec<u8>> {
-        read_child_file(&self.descriptor, name, limit).ok().flatten()
+    /// A small file. One that is closed to us, or larger than it can sensibly be, counts as absent.
+    pub(super) fn read(&self, name: &[u8], limit: usize) -> Result<Option<Vec<u8>>, Error> {
+        match read_child_file(&self.descriptor, name, limit) {
+            Ok(content) => Ok(content),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::FileTooLarge
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(source) => Err(Error::ReadFile {
+                path: display_path(self.path_of(name).as_bstr()),
+                source,
+            }),
+        }
     }
 
     /// Calls `visit` for every entry that git can see: not for `.git`, and not for `.` and `..`.
-    pub(super) fn list(&self, mut visit: impl FnMut(&CStr, FileType) -> Result<Continue, Error>) -> Result<(), Error> {
+    pub(super) fn list(
+        &self,
+        mut visit: impl FnMut(&CStr, FileType) -> Result<Continue, Error>,
+    ) -> Result<(), Error> {
         let mut buffer = Vec::with_capacity(LISTING_BUFFER);
         let mut entries = RawDir::new(&self.descriptor, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {

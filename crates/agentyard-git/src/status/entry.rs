@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use gix::bstr::BStr;
 use gix::glob::pattern::Case;
 use gix::index::Entry;
+use gix::index::entry::stat::Time;
 use gix::index::entry::{Flags, Mode};
 use rustix::fs::{FileType, Stat};
 
@@ -42,7 +43,9 @@ impl Comparison {
             executable_bit: setting("core.fileMode", true),
             symlinks: setting("core.symlinks", true),
             trust_change_time: setting("core.trustCTime", true),
-            full_stat: config.string("core.checkStat").is_none_or(|value| !value.eq_ignore_ascii_case(b"minimal")),
+            full_stat: config
+                .string("core.checkStat")
+                .is_none_or(|value| !value.eq_ignore_ascii_case(b"minimal")),
             sparse_checkout: setting("core.sparseCheckout", false),
         }
     }
@@ -61,7 +64,8 @@ impl Comparison {
         (directory, name): (&Directory, &CStr),
         contents: &mut Contents<'_>,
     ) -> Result<Option<Change>, Error> {
-        // git takes a file that a sparse checkout left out, but that is there all the same, for an ordinary one.
+        // git takes a file that a sparse checkout left out, but that is there all the same, for an ordinary
+        // one.
         let left_out = entry.flags.contains(Flags::SKIP_WORKTREE) && !self.sparse_checkout;
         if left_out || entry.flags.contains(Flags::ASSUME_VALID) || entry.mode.is_sparse() {
             return Ok(None);
@@ -101,23 +105,30 @@ impl Comparison {
 
     /// What can be said without reading the file.
     fn judge(&self, entry: &Entry, stat: &Stat) -> Judgement {
-        // git writes a size of zero where it could not vouch for an entry, and truncates larger ones to 32 bits.
+        // git writes a size of zero where it could not vouch for an entry, and truncates larger ones to 32
+        // bits.
         let known = &entry.stat;
         let unvouched = known.size == 0 && !entry.id.is_empty_blob();
         if known.size != stat.st_size as u32 {
-            return if unvouched { Judgement::Unsure } else { Judgement::Different };
+            return if unvouched {
+                Judgement::Unsure
+            } else {
+                Judgement::Different
+            };
         }
         let modified_at = (stat.st_mtime, stat.st_mtime_nsec as u32);
-        let has_fraction = known.mtime.nsecs != 0;
-        let same_time = known.mtime.secs == modified_at.0 as u32 && (!has_fraction || known.mtime.nsecs == modified_at.1);
-        let same_change_time = !self.trust_change_time || known.ctime.secs == stat.st_ctime as u32;
-        let same_owner = known.ino == stat.st_ino as u32 && known.uid == stat.st_uid && known.gid == stat.st_gid;
+        let changed_at = (stat.st_ctime, stat.st_ctime_nsec as u32);
+        let same_time = is_same(&known.mtime, modified_at);
+        let same_change_time = !self.trust_change_time || is_same(&known.ctime, changed_at);
+        let same_owner =
+            known.ino == stat.st_ino as u32 && known.uid == stat.st_uid && known.gid == stat.st_gid;
         if unvouched || !same_time || !same_change_time || (self.full_stat && !same_owner) {
             return Judgement::Unsure;
         }
-        // A file may change once more within the tick of the clock in which the index was written, and keep its size and
-        // time. Where fractions of a second were recorded the tick is theirs; otherwise it is a whole second.
-        let racy = if has_fraction {
+        // A file may change once more within the tick of the clock in which the index was written, and keep
+        // its size and time. Where fractions of a second were recorded the tick is theirs; otherwise it is a
+        // whole second.
+        let racy = if known.mtime.nsecs != 0 {
             self.index_written_at <= modified_at
         } else {
             self.index_written_at.0 <= modified_at.0
@@ -130,6 +141,11 @@ enum Judgement {
     Same,
     Different,
     Unsure,
+}
+
+/// Whether a recorded time is that of the file. Some programs record whole seconds only.
+fn is_same(known: &Time, (seconds, nanoseconds): (i64, u32)) -> bool {
+    known.secs == seconds as u32 && (known.nsecs == 0 || known.nsecs == nanoseconds)
 }
 
 /// Whether patterns of the repository distinguish upper and lower case.

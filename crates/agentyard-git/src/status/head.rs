@@ -2,13 +2,13 @@
 
 use std::sync::atomic::AtomicBool;
 
-use gix::bstr::{BString, ByteSlice as _};
 use gix::head::Kind;
 use gix::refs::FullName;
 use gix::state::InProgress;
 
 use super::{Distance, Head, Operation, Upstream};
 use crate::history::{CommitRange, History, Walk};
+use crate::upstream::tracking_branch;
 use crate::{Error, display_path};
 
 /// What is checked out, and the upstream of that branch.
@@ -53,7 +53,7 @@ fn upstream(
     commit: Option<gix::ObjectId>,
     cancel: &AtomicBool,
 ) -> Result<Option<Upstream>, Error> {
-    let Some(tracking) = tracking_branch(local, branch) else {
+    let Some(tracking) = tracking_branch(local, branch.as_ref()) else {
         return Ok(None);
     };
     let theirs = local
@@ -69,36 +69,6 @@ fn upstream(
         name: display_path(tracking.shorten()),
         distance,
     }))
-}
-
-/// The local name of the branch that `branch` is configured to follow.
-///
-/// gix answers this itself, but not for repositories whose configuration it is told not to trust.
-fn tracking_branch(local: &gix::Repository, branch: &FullName) -> Option<FullName> {
-    let config = local.config_snapshot();
-    let name = branch.shorten();
-    let remote = config.string_by("branch", Some(name), "remote")?;
-    let merge = config.string_by("branch", Some(name), "merge")?;
-    if remote == "." {
-        return FullName::try_from(merge).ok();
-    }
-    config
-        .strings_by("remote", Some(remote.as_bstr()), "fetch")?
-        .iter()
-        .find_map(|specification| mapped(specification, &merge))
-        .and_then(|name| FullName::try_from(name).ok())
-}
-
-/// Where a fetch with `specification` (`+refs/heads/*:refs/remotes/origin/*`) puts the branch `name`.
-fn mapped(specification: &BString, name: &BString) -> Option<BString> {
-    let specification = specification.strip_prefix(b"+").unwrap_or(specification);
-    let (source, destination) = specification.split_once_str(b":")?;
-    let Some((before, after)) = source.split_once_str(b"*") else {
-        return (source == name.as_bytes()).then(|| destination.into());
-    };
-    let star = name.strip_prefix(before)?.strip_suffix(after)?;
-    let (before, after) = destination.split_once_str(b"*")?;
-    Some([before, star, after].concat().into())
 }
 
 fn distance(
@@ -128,21 +98,4 @@ fn distance(
         ahead: count(ours, theirs)?,
         behind: count(theirs, ours)?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mapped;
-
-    #[test]
-    fn fetch_specifications_are_applied() {
-        let check = |specification: &str, name: &str, expected: Option<&str>| {
-            assert_eq!(mapped(&specification.into(), &name.into()), expected.map(Into::into));
-        };
-        check("+refs/heads/*:refs/remotes/origin/*", "refs/heads/a/b", Some("refs/remotes/origin/a/b"));
-        check("refs/heads/main:refs/remotes/o/main", "refs/heads/main", Some("refs/remotes/o/main"));
-        check("refs/heads/main:refs/remotes/o/main", "refs/heads/other", None);
-        check("refs/heads/x-*-y:refs/r/*", "refs/heads/x-y", None);
-        check("refs/heads/main", "refs/heads/main", None);
-    }
 }

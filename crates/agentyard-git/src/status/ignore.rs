@@ -1,5 +1,7 @@
 //! Which untracked files are ignored.
 
+use std::sync::OnceLock;
+
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::glob::pattern::Case;
 use gix::glob::search::pattern::List;
@@ -7,16 +9,16 @@ use gix::ignore::search::{Ignore, pattern_matching_relative_path};
 use gix::index::entry::Flags;
 
 use super::directory::Directory;
-use crate::descriptor::{as_path, read_child_file};
-use crate::Repository;
+use crate::descriptor::{as_path, open_child_directory, read_child_file};
+use crate::{Error, Repository};
 
 /// The patterns of one file.
 pub(super) type Patterns = List<Ignore>;
 
 /// The sources of ignore patterns: `.gitignore` in every directory, then `info/exclude`.
 ///
-/// A user's own list (`core.excludesFile`) is not among them: the repository must not name files to read, and home
-/// directories are none of this crate's business.
+/// A user's own list (`core.excludesFile`) is not among them: the repository must not name files to read, and
+/// home directories are none of this crate's business.
 pub(super) struct Excludes {
     info: Option<Patterns>,
     case: Case,
@@ -32,34 +34,43 @@ const PARSE: Ignore = Ignore {
 impl Excludes {
     pub(super) fn new(repository: &Repository, case: Case) -> Self {
         let common_dir = repository.confined_common_dir();
-        let info = crate::descriptor::open_child_directory(common_dir.directory(), b"info").ok();
+        let info = open_child_directory(common_dir.directory(), b"info").ok();
         let content = info.and_then(|info| read_child_file(info, b"exclude", FILE_LIMIT).ok().flatten());
         Self {
-            info: content.and_then(|content| List::from_bytes(&content, "info/exclude".into(), None, PARSE).ok()),
+            info: content
+                .and_then(|content| List::from_bytes(&content, "info/exclude".into(), None, PARSE).ok()),
             case,
         }
     }
 
     /// Whether an untracked entry of `directory` is ignored, itself or with the directory.
-    pub(super) fn is_excluded(&self, directory: &Directory, path: &BStr, is_directory: bool, fallback: &Fallback<'_>) -> bool {
-        self.excludes_all_of(directory, fallback) || self.matches(directory, path, is_directory, fallback)
+    pub(super) fn is_excluded(
+        &self,
+        directory: &Directory,
+        path: &BStr,
+        is_directory: bool,
+        sources: &Sources<'_>,
+    ) -> bool {
+        self.excludes_all_of(directory, sources) || self.matches(directory, path, is_directory, sources)
     }
 
-    /// Whether the directory itself is ignored, and with it everything untracked in it: nothing in there can be taken out
-    /// of that again.
-    fn excludes_all_of(&self, directory: &Directory, fallback: &Fallback<'_>) -> bool {
+    /// Whether the directory itself is ignored, and with it everything untracked in it: nothing in there can
+    /// be taken out of that again.
+    fn excludes_all_of(&self, directory: &Directory, sources: &Sources<'_>) -> bool {
         let Some(parent) = &directory.parent else {
             return false;
         };
-        *directory.excluded.get_or_init(|| self.is_excluded(parent, directory.path(), true, fallback))
+        *directory
+            .excluded
+            .get_or_init(|| self.is_excluded(parent, directory.path(), true, sources))
     }
 
     /// What the last matching pattern says, nearest file first.
-    fn matches(&self, directory: &Directory, path: &BStr, is_directory: bool, fallback: &Fallback<'_>) -> bool {
+    fn matches(&self, directory: &Directory, path: &BStr, is_directory: bool, sources: &Sources<'_>) -> bool {
         let basename = path.rfind_byte(b'/').map(|slash| slash + 1);
         let mut next = Some(directory);
         while let Some(directory) = next {
-            if let Some(patterns) = fallback.patterns(directory)
+            if let Some(patterns) = sources.patterns(directory)
                 && let Some(found) =
                     pattern_matching_relative_path(patterns, path, basename, Some(is_directory), self.case)
             {
@@ -69,25 +80,33 @@ impl Excludes {
         }
         self.info
             .as_ref()
-            .and_then(|patterns| pattern_matching_relative_path(patterns, path, basename, Some(is_directory), self.case))
+            .and_then(|patterns| {
+                pattern_matching_relative_path(patterns, path, basename, Some(is_directory), self.case)
+            })
             .is_some_and(|found| !found.pattern.is_negative())
     }
 }
 
-/// Where a `.gitignore` is read from that a sparse checkout left out of the working tree.
-pub(super) struct Fallback<'a> {
+/// Where a `.gitignore` is read from: the working tree, or the index where a sparse checkout left it out.
+pub(super) struct Sources<'a> {
     pub(super) index: &'a gix::index::State,
     pub(super) objects: &'a gix::Repository,
+    /// The first failure to read one. Patterns are asked for where no error can be returned.
+    pub(super) failure: &'a OnceLock<Error>,
 }
 
-impl Fallback<'_> {
+impl Sources<'_> {
     fn patterns<'directory>(&self, directory: &'directory Directory) -> Option<&'directory Patterns> {
         directory
             .patterns
             .get_or_init(|| {
                 let path = directory.path_of(b".gitignore");
-                let content = directory
-                    .read(b".gitignore", FILE_LIMIT)
+                let read = directory.read(b".gitignore", FILE_LIMIT);
+                let content = read
+                    .unwrap_or_else(|error| {
+                        _ = self.failure.set(error);
+                        None
+                    })
                     .or_else(|| self.skipped_file(&path))?;
                 List::from_bytes(&content, as_path(&path).to_owned(), Some(as_path(b"")), PARSE).ok()
             })

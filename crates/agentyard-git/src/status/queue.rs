@@ -2,7 +2,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Tasks waiting for a thread. Last in, first out: a tree is walked in depth, which keeps few directories open.
+/// Tasks waiting for a thread. Last in, first out: a tree is walked in depth, which keeps few directories
+/// open.
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,

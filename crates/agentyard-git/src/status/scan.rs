@@ -2,8 +2,9 @@
 
 use std::num::NonZero;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use gix::bstr::{BString, ByteSlice as _};
 use rustix::io::Errno;
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 use super::content::Contents;
 use super::directory::Directory;
 use super::entry::{Comparison, pattern_case};
-use super::ignore::{Excludes, Fallback};
+use super::ignore::{Excludes, Sources};
 use super::queue::Queue;
 use super::tracked::{Escape, Tracked};
 use super::{Conflict, StatusOptions, check_cancelled};
@@ -27,6 +28,7 @@ pub(super) struct Scan<'a> {
     pub(super) excludes: Excludes,
     pub(super) comparison: Comparison,
     queue: Queue<Task>,
+    failure: OnceLock<Error>,
 }
 
 /// What a walk found, in no order.
@@ -97,36 +99,47 @@ impl<'a> Scan<'a> {
             excludes: Excludes::new(repository, pattern_case(local)),
             comparison: Comparison::new(local, index),
             queue: Queue::new(Task::Top),
+            failure: OnceLock::new(),
         }
     }
 
     /// Walks the tree on a few threads, and has `alongside` done meanwhile on this one.
-    pub(super) fn run<T>(&self, alongside: impl FnOnce() -> Result<T, Error>) -> Result<(T, Findings), Error> {
-        std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..self.threads()).map(|_| scope.spawn(|| self.work())).collect();
+    pub(super) fn run<T>(self, alongside: impl FnOnce() -> Result<T, Error>) -> Result<(T, Findings), Error> {
+        let outcome = thread::scope(|scope| {
+            // Where the system grants no more threads, there are fewer.
+            let helpers: Vec<_> = (1..self.threads())
+                .map_while(|_| thread::Builder::new().spawn_scoped(scope, || self.work()).ok())
+                .collect();
             let done = alongside();
             if done.is_err() {
                 self.queue.stop();
             }
             let mut findings = self.work();
             for helper in helpers {
-                let more = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let more = helper
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 findings = findings.and_then(|findings| Ok(findings.and(more?)));
             }
             Ok((done?, findings?))
-        })
+        });
+        match self.failure.into_inner() {
+            Some(failure) => Err(failure),
+            None => outcome,
+        }
     }
 
-    pub(super) fn fallback<'worker>(&'worker self, worker: &'worker Worker<'_>) -> Fallback<'worker> {
-        Fallback {
+    pub(super) fn sources<'worker>(&'worker self, worker: &'worker Worker<'_>) -> Sources<'worker> {
+        Sources {
             index: self.index,
             objects: worker.contents.objects(),
+            failure: &self.failure,
         }
     }
 
     fn threads(&self) -> usize {
         let useful = self.index.entries().len().div_ceil(FILES_PER_THREAD);
-        let available = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let available = thread::available_parallelism().map_or(1, NonZero::get);
         useful.clamp(1, available.min(MAX_THREADS))
     }
 
@@ -136,7 +149,7 @@ impl<'a> Scan<'a> {
             findings: Findings::default(),
         };
         while let Some((task, running)) = self.queue.next() {
-            let outcome = check_cancelled(self.cancel).and_then(|()| self.visit(task, &mut worker));
+            let outcome = check_cancelled(self.cancel).and_then(|()| self.visit(&task, &mut worker));
             if outcome.is_err() {
                 self.queue.stop();
             }
@@ -146,10 +159,14 @@ impl<'a> Scan<'a> {
         Ok(worker.findings)
     }
 
-    fn visit(&self, task: Task, worker: &mut Worker<'a>) -> Result<(), Error> {
-        let (opened, entries) = match &task {
+    fn visit(&self, task: &Task, worker: &mut Worker<'a>) -> Result<(), Error> {
+        let (opened, entries) = match task {
             Task::Top => (Directory::top(self.worktree), 0..self.index.entries().len()),
-            Task::Below { parent, name, entries } => (parent.child(name.as_bstr()), entries.clone()),
+            Task::Below {
+                parent,
+                name,
+                entries,
+            } => (parent.child(name.as_bstr()), entries.clone()),
         };
         match opened {
             Ok(directory) => self.visit_directory(&Arc::new(directory), entries, worker),
@@ -159,10 +176,14 @@ impl<'a> Scan<'a> {
                 Ok(())
             }
             // git goes on with a warning, too.
-            Err(errno) => {
-                tracing::warn!(%errno, "a directory of the working tree could not be opened");
+            Err(Errno::ACCESS | Errno::PERM) => {
+                tracing::warn!("a directory of the working tree is closed to this server");
                 Ok(())
             }
+            Err(errno) => Err(Error::ReadFile {
+                path: self.worktree.shown(),
+                source: errno.into(),
+            }),
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Changes {
     pub(super) renamed: Vec<(BString, BString)>,
     pub(super) copied: Vec<(BString, BString)>,
     pub(super) type_changed: Vec<BString>,
+    /// There is more.
+    pub(super) truncated: bool,
 }
 
 /// A file on one side of the comparison.
@@ -34,8 +36,9 @@ pub(super) struct File {
     pub(super) kind: EntryKind,
 }
 
-/// Trees can be made to hold more files than there are atoms; no commit that somebody works on comes near this.
-const MAX_CHANGES: usize = 2_000_000;
+/// Beyond this many the comparison ends. A few small trees can be made to hold more files than there are
+/// atoms.
+const MAX_CHANGES: usize = 250_000;
 
 /// Compares the commit's tree with the index, and finds renames.
 pub(super) fn changes(
@@ -49,7 +52,9 @@ pub(super) fn changes(
         None => None,
         Some(commit) => {
             let read_error = || Error::read(format!("commit {commit}"));
-            let commit = local.find_commit(gix::ObjectId::from(commit)).map_err(read_error())?;
+            let commit = local
+                .find_commit(gix::ObjectId::from(commit))
+                .map_err(read_error())?;
             Some(commit.tree_id().map_err(read_error())?.detach())
         }
     };
@@ -60,6 +65,7 @@ pub(super) fn changes(
         deleted: Vec::new(),
         added: Vec::new(),
         modified: Vec::new(),
+        truncated: false,
         pending: vec![Pending {
             prefix: BString::default(),
             tree,
@@ -70,6 +76,10 @@ pub(super) fn changes(
     while let Some(directory) = comparison.pending.pop() {
         check_cancelled(cancel)?;
         comparison.directory(directory)?;
+        if comparison.modified.len() + comparison.deleted.len() + comparison.added.len() > MAX_CHANGES {
+            comparison.truncated = true;
+            break;
+        }
     }
     comparison.finish(cancel)
 }
@@ -82,6 +92,7 @@ struct Comparison<'a> {
     added: Vec<File>,
     /// Before and after.
     modified: Vec<(File, File)>,
+    truncated: bool,
     pending: Vec<Pending<'a>>,
 }
 
@@ -96,8 +107,8 @@ struct Pending<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares one directory. Where the index still vouches for the tree that the commit has, nothing below differs: the
-    /// work is in proportion to what is staged, not to what there is.
+    /// Compares one directory. Where the index still vouches for the tree that the commit has, nothing below
+    /// differs: the work is in proportion to what is staged, not to what there is.
     fn directory(&mut self, directory: Pending<'a>) -> Result<(), Error> {
         let Pending {
             prefix,
@@ -106,7 +117,9 @@ impl<'a> Comparison<'a> {
             cached,
         } = directory;
         let cached_entries = cached.and_then(|cached| cached.num_entries);
-        if cached.is_some_and(|cached| tree == Some(cached.id)) && cached_entries == u32::try_from(entries.len()).ok() {
+        if cached.is_some_and(|cached| tree == Some(cached.id))
+            && cached_entries == u32::try_from(entries.len()).ok()
+        {
             return Ok(());
         }
         let tracked = Tracked::new(self.index, prefix.len(), entries.clone())
@@ -143,16 +156,21 @@ impl<'a> Comparison<'a> {
                 match tracked.file(entry.filename) {
                     Some(at) => {
                         files_seen[at] = true;
-                        self.file(Some(old), &tracked.files[at].entries)?;
+                        self.file(Some(old), &tracked.files[at].entries);
                     }
-                    None => self.file(Some(old), &(0..0))?,
+                    None => self.file(Some(old), &(0..0)),
                 }
             }
         }
         for (file, _) in tracked.files.iter().zip(files_seen).filter(|(_, seen)| !seen) {
-            self.file(None, &file.entries)?;
+            self.file(None, &file.entries);
         }
-        for (below, _) in tracked.directories.iter().zip(directories_seen).filter(|(_, seen)| !seen) {
+        for (below, _) in tracked
+            .directories
+            .iter()
+            .zip(directories_seen)
+            .filter(|(_, seen)| !seen)
+        {
             self.subdirectory(joined(&prefix, below.name), None, below.entries.clone(), None);
         }
         Ok(())
@@ -183,16 +201,22 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares one path. Conflicts are reported elsewhere, and announced files are not staged.
-    fn file(&mut self, old: Option<File>, entries: &Range<usize>) -> Result<(), Error> {
+    fn file(&mut self, old: Option<File>, entries: &Range<usize>) {
         let group = &self.index.entries()[entries.clone()];
         if conflict(group).is_some() {
-            return Ok(());
+            return;
         }
-        let new = group.first().filter(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD)).map(|entry| File {
-            path: entry.path(self.index).to_owned(),
-            id: entry.id,
-            kind: entry.mode.to_tree_entry_mode().map_or(EntryKind::Blob, |mode| mode.kind()),
-        });
+        let new = group
+            .first()
+            .filter(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD))
+            .map(|entry| File {
+                path: entry.path(self.index).to_owned(),
+                id: entry.id,
+                kind: entry
+                    .mode
+                    .to_tree_entry_mode()
+                    .map_or(EntryKind::Blob, |mode| mode.kind()),
+            });
         match (old, new) {
             (Some(old), Some(new)) if old == new => {}
             (Some(old), Some(new)) => self.modified.push((old, new)),
@@ -200,20 +224,17 @@ impl<'a> Comparison<'a> {
             (None, Some(new)) => self.added.push(new),
             (None, None) => {}
         }
-        if self.modified.len() + self.deleted.len() + self.added.len() > MAX_CHANGES {
-            return Err(Error::TooLarge {
-                part: "the difference between the last commit and the index".to_owned(),
-                limit: MAX_CHANGES,
-            });
-        }
-        Ok(())
     }
 
     fn finish(self, cancel: &AtomicBool) -> Result<Changes, Error> {
-        let mut changes = Changes::default();
+        let mut changes = Changes {
+            truncated: self.truncated,
+            ..Changes::default()
+        };
         let mut kept = Vec::new();
         for (old, new) in self.modified {
-            if is_regular(old.kind) == is_regular(new.kind) && (is_regular(old.kind) || old.kind == new.kind) {
+            if is_regular(old.kind) == is_regular(new.kind) && (is_regular(old.kind) || old.kind == new.kind)
+            {
                 changes.modified.push(new.path);
             } else {
                 changes.type_changed.push(new.path);

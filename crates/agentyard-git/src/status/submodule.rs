@@ -11,20 +11,23 @@ use crate::{Confined, Error, Repository};
 /// A `.git` file holds one path.
 const GIT_FILE_LIMIT: usize = 64 * 1024;
 
-/// Whether a submodule has another commit checked out than `expected`. One that is not checked out has none, and neither
-/// has one that cannot be opened within the roots: what is out of reach is not reported on.
+/// Whether a submodule has another commit checked out than `expected`. One that is not checked out has none,
+/// and neither has one that cannot be opened within the roots: what is out of reach is not reported on.
 pub(super) fn has_other_commit(worktree: &Confined, path: &BStr, expected: &gix::oid) -> bool {
     let head = worktree
         .roots()
         .open_directory(&worktree.path().join(as_path(path)))
         .and_then(|directory| Repository::open_exactly(&directory))
-        .map(|submodule| submodule.and_then(|submodule| submodule.local().head_id().ok().map(|id| id.detach())));
+        .map(|submodule| {
+            submodule.and_then(|submodule| submodule.local().head_id().ok().map(gix::Id::detach))
+        });
     matches!(head, Ok(Some(head)) if head != expected)
 }
 
 /// Whether a directory is the top of another repository.
 ///
-/// A `.git` file or link that leads out of the roots counts as one whatever it leads to, so that the answer does not tell.
+/// A `.git` file or link that leads out of the roots counts as one whatever it leads to, so that the answer
+/// does not tell.
 pub(super) fn is_repository(directory: &Directory, worktree: &Confined) -> bool {
     let Ok(stat) = rustix::fs::statat(directory.descriptor(), ".git", AtFlags::SYMLINK_NOFOLLOW) else {
         return false;
@@ -33,7 +36,11 @@ pub(super) fn is_repository(directory: &Directory, worktree: &Confined) -> bool 
         FileType::Directory => {
             return open_child_directory(directory.descriptor(), b".git").is_ok_and(looks_like_git_dir);
         }
-        FileType::RegularFile => directory.read(b".git", GIT_FILE_LIMIT).and_then(|content| parse_git_file(&content)),
+        FileType::RegularFile => directory
+            .read(b".git", GIT_FILE_LIMIT)
+            .ok()
+            .flatten()
+            .and_then(|content| parse_git_file(&content)),
         FileType::Symlink => Some(".git".into()),
         _ => None,
     };

@@ -32,7 +32,8 @@ pub(super) struct Escape;
 impl<'index> Tracked<'index> {
     /// Splits a range of the index, all of it below a directory whose path has `prefix_length` bytes.
     ///
-    /// The index is not trusted to be sorted, only to be read: wrong order gives wrong answers, never a path outside.
+    /// The index is not trusted to be sorted, only to be read: wrong order gives wrong answers, never a path
+    /// outside.
     pub(super) fn new(
         index: &'index gix::index::State,
         prefix_length: usize,
@@ -59,9 +60,15 @@ impl<'index> Tracked<'index> {
             };
             let end = (at + 1) + entries[at + 1..range.end].partition_point(belongs);
             if slash.is_some() {
-                tracked.directories.push(Subdirectory { name, entries: at..end });
+                tracked.directories.push(Subdirectory {
+                    name,
+                    entries: at..end,
+                });
             } else {
-                tracked.files.push(File { name, entries: at..end });
+                tracked.files.push(File {
+                    name,
+                    entries: at..end,
+                });
             }
             at = end;
         }
@@ -69,17 +76,23 @@ impl<'index> Tracked<'index> {
     }
 
     pub(super) fn file(&self, name: &[u8]) -> Option<usize> {
-        self.files.binary_search_by(|file| file.name.as_bytes().cmp(name)).ok()
+        self.files
+            .binary_search_by(|file| file.name.as_bytes().cmp(name))
+            .ok()
     }
 
     pub(super) fn directory(&self, name: &[u8]) -> Option<usize> {
-        self.directories.binary_search_by(|directory| compare_with_slash(directory.name, name)).ok()
+        self.directories
+            .binary_search_by(|directory| compare_with_slash(directory.name, name))
+            .ok()
     }
 }
 
 /// What kind of conflict the entries of one path make; none when they make none.
 pub(super) fn conflict(entries: &[Entry]) -> Option<Conflict> {
-    let stages = entries.iter().fold(0, |stages, entry| stages | 1 << entry.stage_raw());
+    let stages = entries
+        .iter()
+        .fold(0, |stages, entry| stages | 1 << entry.stage_raw());
     match stages >> 1 {
         0b000 => None,
         0b001 => Some(Conflict::BothDeleted),

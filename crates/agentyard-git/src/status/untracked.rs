@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use super::check_cancelled;
 use super::directory::{Continue, Directory};
 use super::scan::{Scan, Worker};
 use super::submodule;
-use crate::Error;
+use crate::{Error, display_path};
 
 /// What is in a directory without tracked files, the strongest last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,12 +25,21 @@ enum Content {
 const MAX_DEPTH: usize = 512;
 
 impl<'a> Scan<'a> {
-    pub(super) fn untracked_file(&self, directory: &Directory, name: &BStr, kind: FileType, worker: &mut Worker<'a>) {
+    pub(super) fn untracked_file(
+        &self,
+        directory: &Directory,
+        name: &BStr,
+        kind: FileType,
+        worker: &mut Worker<'a>,
+    ) {
         if !is_visible_file(kind) {
             return;
         }
         let path = directory.path_of(name);
-        if self.excludes.is_excluded(directory, path.as_bstr(), false, &self.fallback(worker)) {
+        if self
+            .excludes
+            .is_excluded(directory, path.as_bstr(), false, &self.sources(worker))
+        {
             self.ignored(path, worker);
         } else {
             self.untracked(path, worker);
@@ -44,7 +54,9 @@ impl<'a> Scan<'a> {
         worker: &mut Worker<'a>,
     ) -> Result<(), Error> {
         let mut path = parent.path_of(name);
-        let excluded = self.excludes.is_excluded(parent, path.as_bstr(), true, &self.fallback(worker));
+        let excluded = self
+            .excludes
+            .is_excluded(parent, path.as_bstr(), true, &self.sources(worker));
         let content = self.content(parent, name, excluded, worker)?;
         path.push(b'/');
         match content {
@@ -68,14 +80,26 @@ impl<'a> Scan<'a> {
         if excluded && !self.options.ignored {
             return Ok(Content::Ignored);
         }
-        let whole = if excluded { Content::Ignored } else { Content::Untracked };
+        let whole = if excluded {
+            Content::Ignored
+        } else {
+            Content::Untracked
+        };
         if parent.depth() >= MAX_DEPTH {
             return Ok(whole);
         }
-        let Ok(directory) = parent.child(name) else {
-            return Ok(Content::Nothing);
+        let directory = match parent.child(name) {
+            Ok(directory) => Arc::new(directory),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => {
+                return Ok(Content::Nothing);
+            }
+            Err(errno) => {
+                return Err(Error::ReadFile {
+                    path: display_path(parent.path_of(name).as_bstr()),
+                    source: errno.into(),
+                });
+            }
         };
-        let directory = Arc::new(directory);
         if submodule::is_repository(&directory, self.worktree) {
             return Ok(whole);
         }
@@ -92,22 +116,32 @@ impl<'a> Scan<'a> {
                 return Ok(Continue::Yes);
             }
             let path = directory.path_of(name.to_bytes());
-            let of_file = if excluded || self.excludes.is_excluded(&directory, path.as_bstr(), false, &self.fallback(worker)) {
+            let of_file = if excluded
+                || self
+                    .excludes
+                    .is_excluded(&directory, path.as_bstr(), false, &self.sources(worker))
+            {
                 self.ignored(path, worker);
                 Content::Ignored
             } else {
                 Content::Untracked
             };
             content = content.max(of_file);
-            Ok(if self.is_settled(content, excluded) { Continue::No } else { Continue::Yes })
+            Ok(if self.is_settled(content, excluded) {
+                Continue::No
+            } else {
+                Continue::Yes
+            })
         })?;
         for name in below {
             if self.is_settled(content, excluded) {
                 break;
             }
             let mut path = directory.path_of(&name);
-            let excluded_below =
-                excluded || self.excludes.is_excluded(&directory, path.as_bstr(), true, &self.fallback(worker));
+            let excluded_below = excluded
+                || self
+                    .excludes
+                    .is_excluded(&directory, path.as_bstr(), true, &self.sources(worker));
             let of_directory = self.content(&directory, name.as_bstr(), excluded_below, worker)?;
             if of_directory == Content::Ignored {
                 path.push(b'/');

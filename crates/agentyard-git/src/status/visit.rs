@@ -7,13 +7,14 @@ use std::sync::Arc;
 use gix::bstr::{BString, ByteSlice as _};
 use gix::index::Entry;
 use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
 
 use super::directory::{Continue, Directory};
 use super::entry::{Change, Comparison};
 use super::scan::{Scan, Task, Worker};
 use super::tracked::{Subdirectory, Tracked, conflict};
 use super::{check_cancelled, submodule};
-use crate::Error;
+use crate::{Error, display_path};
 
 impl<'a> Scan<'a> {
     /// Lists the directory: finds what is tracked, and what is not. Gives the directories to visit next.
@@ -34,7 +35,8 @@ impl<'a> Scan<'a> {
                 if let Some(at) = tracked.directory(bytes) {
                     directories_seen[at] = true;
                 } else if let Some(at) = file {
-                    // A directory in the place of a file: git says that the file is gone, and nothing about the directory.
+                    // A directory in the place of a file: git says that the file is gone, and nothing about
+                    // the directory.
                     let entries = &tracked.files[at].entries;
                     files_seen[at] = self.is_submodule(entries);
                     if files_seen[at] {
@@ -88,7 +90,11 @@ impl<'a> Scan<'a> {
                 self.missing(&file.entries, worker);
             }
         }
-        Ok(tracked.directories.iter().map(|below| task(directory, below)).collect())
+        Ok(tracked
+            .directories
+            .iter()
+            .map(|below| task(directory, below))
+            .collect())
     }
 
     /// Reports the entries of a path, or of a whole directory, that are not on disk.
@@ -118,8 +124,17 @@ impl<'a> Scan<'a> {
             worker.findings.conflicted.push((path.to_owned(), conflict));
             return Ok(true);
         }
-        let Ok(stat) = rustix::fs::statat(directory.descriptor(), name, AtFlags::SYMLINK_NOFOLLOW) else {
-            return Ok(false);
+        let stat = match rustix::fs::statat(directory.descriptor(), name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+            // What is closed to us is taken to be unchanged, as git takes it.
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(true),
+            Err(errno) => {
+                return Err(Error::ReadFile {
+                    path: display_path(path),
+                    source: errno.into(),
+                });
+            }
         };
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             if self.is_submodule(entries) {
@@ -128,7 +143,9 @@ impl<'a> Scan<'a> {
             }
             return Ok(false);
         }
-        let change = self.comparison.change(entry, path, &stat, (directory, name), &mut worker.contents)?;
+        let change = self
+            .comparison
+            .change(entry, path, &stat, (directory, name), &mut worker.contents)?;
         match change {
             Some(Change::Modified) => worker.findings.modified.push(path.to_owned()),
             Some(Change::TypeChanged) => worker.findings.type_changed.push(path.to_owned()),

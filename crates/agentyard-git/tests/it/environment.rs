@@ -17,19 +17,32 @@ const MARKER: &str = "AGENTYARD_GIT_TEST_ROOT";
 
 fn rerun(test: &str, yard: &Yard) -> Command {
     let mut inner = command(std::env::current_exe().unwrap());
-    inner.args(["--exact", test, "--nocapture"]).env_clear().env(MARKER, yard.root());
+    inner
+        .args(["--exact", test, "--nocapture"])
+        .env_clear()
+        .env(MARKER, yard.root());
     inner
 }
 
 fn inner_root() -> Option<PathBuf> {
-    #[expect(clippy::disallowed_methods, reason = "the outer run of this test speaks to the inner one by it")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the outer run of this test speaks to the inner one by it"
+    )]
     std::env::var_os(MARKER).map(PathBuf::from)
 }
 
 fn assert_passes(mut inner: Command) {
     let output = inner.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("1 passed"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -51,11 +64,17 @@ fn variables_and_home_directories_are_not_read() {
     yard.write("ignored-at-home", "");
     let other = yard.outside();
     yard.git_in(&other, &["init", "--quiet", "--initial-branch=other"]);
-    yard.git_in(&other, &["commit", "--quiet", "--allow-empty", "--message", "other"]);
+    yard.git_in(
+        &other,
+        &["commit", "--quiet", "--allow-empty", "--message", "other"],
+    );
     fs::create_dir_all(other.join(".config/git")).unwrap();
     fs::write(other.join(".config/git/ignore"), "ignored-at-home\n").unwrap();
     fs::write(other.join("patterns"), "ignored-at-home\n").unwrap();
-    let config = format!("[core]\n\texcludesFile = {}\n[remote \"home\"]\n\turl = x\n", other.join("patterns").display());
+    let config = format!(
+        "[core]\n\texcludesFile = {}\n[remote \"home\"]\n\turl = x\n",
+        other.join("patterns").display()
+    );
     fs::write(other.join(".gitconfig"), &config).unwrap();
     fs::write(other.join(".config/git/config"), &config).unwrap();
 
@@ -69,7 +88,10 @@ fn variables_and_home_directories_are_not_read() {
         ("GIT_WORK_TREE", other.as_path()),
         ("GIT_INDEX_FILE", git_dir.join("other-index").as_path()),
         ("GIT_OBJECT_DIRECTORY", git_dir.join("objects").as_path()),
-        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", git_dir.join("objects").as_path()),
+        (
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+            git_dir.join("objects").as_path(),
+        ),
         ("GIT_CONFIG_GLOBAL", other.join(".gitconfig").as_path()),
         ("GIT_CONFIG_SYSTEM", other.join(".gitconfig").as_path()),
         ("GIT_SHALLOW_FILE", other.join("patterns").as_path()),
@@ -96,7 +118,14 @@ fn a_strangers_repository_is_refused() {
             let roots = Roots::new([root.clone()]).unwrap();
             Repository::open(&roots.resolve(&root.join(name)).unwrap())
         };
-        assert!(matches!(open("theirs"), Err(Error::ForeignOwner { owner: STRANGER, user: US, .. })));
+        assert!(matches!(
+            open("theirs"),
+            Err(Error::ForeignOwner {
+                owner: STRANGER,
+                user: US,
+                ..
+            })
+        ));
         let expected = format!(
             "the repository at {}/theirs/.git is refused: it belongs to user {STRANGER}, but this server runs as user {US}; \
              change its owner, or run the server as that user",
@@ -128,7 +157,16 @@ fn a_strangers_repository_is_refused() {
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut inner = command(program);
-    inner.args(["--exact", "environment::a_strangers_repository_is_refused", "--nocapture"]);
-    inner.env_clear().env(MARKER, yard.root()).current_dir("/").uid(US).gid(US);
+    inner.args([
+        "--exact",
+        "environment::a_strangers_repository_is_refused",
+        "--nocapture",
+    ]);
+    inner
+        .env_clear()
+        .env(MARKER, yard.root())
+        .current_dir("/")
+        .uid(US)
+        .gid(US);
     assert_passes(inner);
 }

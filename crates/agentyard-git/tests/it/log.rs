@@ -2,14 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use agentyard_git::{
-    DayEdge, DecorationKind, Error, LogQuery, LogStart, LogTips, ObjectId, Revision, StatusOptions, parse_date,
-};
+use agentyard_git::{DecorationKind, Error, LogQuery, LogStart, LogTips, ObjectId, Revision, StatusOptions};
 use expect_test::expect;
 
 use crate::support::{GO_ON, Yard, message};
 
-fn from(revision: &str) -> LogQuery {
+pub(crate) fn from(revision: &str) -> LogQuery {
     LogQuery {
         start: LogStart::Revision(Revision::new(revision).unwrap()),
         max_count: 100,
@@ -17,12 +15,16 @@ fn from(revision: &str) -> LogQuery {
     }
 }
 
-fn subjects(yard: &Yard, query: &LogQuery) -> Vec<String> {
-    yard.log(query).commits.into_iter().map(|commit| commit.subject).collect()
+pub(crate) fn subjects(yard: &Yard, query: &LogQuery) -> Vec<String> {
+    yard.log(query)
+        .commits
+        .into_iter()
+        .map(|commit| commit.subject)
+        .collect()
 }
 
 /// `main` with five commits, and `topic` with two more after the third.
-fn history() -> Yard {
+pub(crate) fn history() -> Yard {
     let yard = Yard::new();
     for number in 1..=3 {
         yard.write("file", format!("{number}\n"));
@@ -47,7 +49,12 @@ fn commits_come_with_everything_about_them() {
     let yard = history();
     yard.write("file", "last\n");
     yard.git(&["add", "file"]);
-    yard.git(&["commit", "--quiet", "--message", "Subject\nover two lines\n\nBody\n\tindented\n\nTrailer: x\n"]);
+    yard.git(&[
+        "commit",
+        "--quiet",
+        "--message",
+        "Subject\nover two lines\n\nBody\n\tindented\n\nTrailer: x\n",
+    ]);
     yard.git(&["tag", "light"]);
     yard.git(&["tag", "--annotate", "--message", "annotated", "v1.0"]);
     yard.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
@@ -61,10 +68,21 @@ fn commits_come_with_everything_about_them() {
     assert_eq!(commit.parents, [page.commits[1].id]);
     assert_eq!(commit.subject, "Subject over two lines");
     assert_eq!(commit.body, "Body\n\tindented\n\nTrailer: x");
-    assert_eq!((commit.author.name.as_str(), commit.author.email.as_str()), ("Ada", "ada@example.org"));
+    assert_eq!(
+        (commit.author.name.as_str(), commit.author.email.as_str()),
+        ("Ada", "ada@example.org")
+    );
     assert_eq!(commit.committer.name, "Grace");
-    assert_eq!(commit.author.at.to_string(), yard.git(&["log", "-1", "--format=%ad", "--date=format:%Y-%m-%dT%H:%M:%SZ"]).trim());
-    let refs: Vec<String> = commit.refs.iter().map(|found| format!("{:?} {}", found.kind, found.name)).collect();
+    assert_eq!(
+        commit.author.at.to_string(),
+        yard.git(&["log", "-1", "--format=%ad", "--date=format:%Y-%m-%dT%H:%M:%SZ"])
+            .trim()
+    );
+    let refs: Vec<String> = commit
+        .refs
+        .iter()
+        .map(|found| format!("{:?} {}", found.kind, found.name))
+        .collect();
     expect![[r#"
         [
             "Head HEAD",
@@ -85,10 +103,29 @@ fn ranges() {
     assert_eq!(subjects(&yard, &from("main..topic")), ["topic 2", "topic 1"]);
     assert_eq!(subjects(&yard, &from("topic..main")), ["main 5", "main 4"]);
     assert_eq!(subjects(&yard, &from("topic..")), ["main 5", "main 4"]);
-    assert_eq!(subjects(&yard, &from("main...topic")), ["topic 2", "topic 1", "main 5", "main 4"]);
+    assert_eq!(
+        subjects(&yard, &from("main...topic")),
+        ["topic 2", "topic 1", "main 5", "main 4"]
+    );
     assert_eq!(subjects(&yard, &from("main..main")), [""; 0]);
     assert_eq!(subjects(&yard, &from("HEAD~2")), ["main 3", "main 2", "main 1"]);
     assert_eq!(subjects(&yard, &from("topic@{1}"))[0], "topic 1");
+    assert_eq!(subjects(&yard, &from("@{-1}"))[0], "topic 2");
+}
+
+#[test]
+fn upstreams_can_be_named() {
+    let yard = history();
+    yard.git(&["branch", "--quiet", "--set-upstream-to=main", "topic"]);
+    assert_eq!(
+        subjects(&yard, &from("topic@{upstream}..topic")),
+        ["topic 2", "topic 1"]
+    );
+    yard.git(&["checkout", "--quiet", "topic"]);
+    assert_eq!(subjects(&yard, &from("@{u}..")), ["topic 2", "topic 1"]);
+    assert_eq!(subjects(&yard, &from("HEAD@{u}~1"))[0], "main 4");
+    let unknown = yard.open().log(&from("main@{u}"), &GO_ON);
+    assert!(matches!(unknown, Err(Error::UnknownRevision { .. })));
 }
 
 #[test]
@@ -96,9 +133,18 @@ fn revisions_that_name_nothing_are_said_to() {
     let yard = history();
     let log = |revision: &str| message(yard.open().log(&from(revision), &GO_ON));
     assert_eq!(log("nope"), r#""nope" does not name a commit of this repository"#);
-    assert_eq!(log("HEAD^{tree}"), r#""HEAD^{tree}" does not name a commit of this repository"#);
-    assert_eq!(log("main..nope"), r#""main..nope" does not name a commit of this repository"#);
-    assert_eq!(log("^main"), r#""^main" is not a revision: name a commit, or a range with `..` or `...`"#);
+    assert_eq!(
+        log("HEAD^{tree}"),
+        r#""HEAD^{tree}" does not name a commit of this repository"#
+    );
+    assert_eq!(
+        log("main..nope"),
+        r#""main..nope" does not name a commit of this repository"#
+    );
+    assert_eq!(
+        log("^main"),
+        r#""^main" is not a revision: name a commit, or a range with `..` or `...`"#
+    );
 }
 
 #[test]
@@ -137,9 +183,16 @@ fn pages_do_not_shift_when_commits_arrive() {
     };
     let pages: Vec<_> = [0, 2, 4].into_iter().map(next).collect();
     assert_eq!(pages[0].commits[0].id, first.commits[0].id);
-    let seen: Vec<String> = pages.iter().flat_map(|page| &page.commits).map(|commit| commit.subject.clone()).collect();
+    let seen: Vec<String> = pages
+        .iter()
+        .flat_map(|page| &page.commits)
+        .map(|commit| commit.subject.clone())
+        .collect();
     assert_eq!(seen, ["main 5", "main 4", "main 3", "main 2", "main 1"]);
-    assert_eq!(pages.iter().map(|page| page.more).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!(
+        pages.iter().map(|page| page.more).collect::<Vec<_>>(),
+        [true, true, false]
+    );
 }
 
 #[test]
@@ -157,122 +210,17 @@ fn a_cursor_with_an_unknown_commit_is_an_error() {
 }
 
 #[test]
-fn filters() {
-    let yard = history();
-    yard.git(&["commit", "--quiet", "--allow-empty", "--author", "Zoë <zoe@example.com>", "--message", "Fix: ÄRGER in [brackets]"]);
-    let find = |author: Option<&str>, grep: Option<&str>| {
-        subjects(
-            &yard,
-            &LogQuery {
-                author: author.map(str::to_owned),
-                grep: grep.map(str::to_owned),
-                ..from("HEAD")
-            },
-        )
-    };
-    assert_eq!(find(Some("ZOË"), None).len(), 1);
-    assert_eq!(find(Some("zoe@example.COM>"), None).len(), 1);
-    assert_eq!(find(Some("ada"), None).len(), 5);
-    assert_eq!(find(Some("."), None).len(), 6);
-    assert_eq!(find(Some(".*"), None).len(), 0);
-    assert_eq!(find(None, Some("ärger in [b")).len(), 1);
-    assert_eq!(find(Some("ada"), Some("MAIN 3")), ["main 3"]);
-    assert_eq!(find(Some(""), Some("")).len(), 6);
-}
-
-#[test]
-fn filtered_pages_know_whether_more_follows() {
-    let yard = history();
-    let page = |skip| {
-        yard.log(&LogQuery {
-            grep: Some("main".to_owned()),
-            max_count: 2,
-            skip,
-            ..LogQuery::default()
-        })
-    };
-    assert_eq!(page(0).more, true);
-    assert_eq!(page(2).more, true);
-    assert_eq!(page(4).more, false);
-    assert_eq!(page(4).commits.len(), 1);
-    assert_eq!(page(5).commits.len(), 0);
-}
-
-#[test]
-fn periods_include_their_ends() {
-    let yard = history();
-    let all = yard.log(&from("main")).commits;
-    let query = LogQuery {
-        since: Some(all[3].committer.at),
-        until: Some(all[1].committer.at),
-        ..from("main")
-    };
-    assert_eq!(subjects(&yard, &query), ["main 4", "main 3", "main 2"]);
-    let day = |edge| Some(parse_date("2020-09-13", edge, all[0].committer.at).unwrap());
-    let query = LogQuery {
-        since: day(DayEdge::Start),
-        until: day(DayEdge::End),
-        ..from("main")
-    };
-    assert_eq!(subjects(&yard, &query).len(), 5);
-}
-
-#[test]
-fn the_history_of_a_path() {
-    let yard = history();
-    yard.remove("file");
-    yard.commit("removed");
-    let of = |path: &str| {
-        subjects(
-            &yard,
-            &LogQuery {
-                path: Some(path.to_owned()),
-                ..from("HEAD")
-            },
-        )
-    };
-    assert_eq!(of("file"), ["removed", "main 3", "main 2", "main 1"]);
-    assert_eq!(of("dir"), ["main 5", "main 4"]);
-    assert_eq!(of("./dir//other/"), ["main 5", "main 4"]);
-    assert_eq!(of("dir/other/deeper"), [""; 0]);
-    assert_eq!(of("missing"), [""; 0]);
-    assert_eq!(of(".").len(), 6);
-    for path in ["/file", "../file", "a/../../b", "a\0b"] {
-        let query = LogQuery {
-            path: Some(path.to_owned()),
-            ..from("HEAD")
-        };
-        assert!(matches!(yard.open().log(&query, &GO_ON), Err(Error::InvalidPath { .. })), "{path:?}");
-    }
-}
-
-#[test]
-fn a_merge_belongs_to_a_path_only_if_it_changed_it() {
-    let yard = history();
-    yard.git(&["merge", "--quiet", "--no-edit", "topic"]);
-    let of = |yard: &Yard, path: &str| {
-        subjects(
-            yard,
-            &LogQuery {
-                path: Some(path.to_owned()),
-                ..from("HEAD")
-            },
-        )
-    };
-    assert_eq!(of(&yard, "topic"), ["topic 2", "topic 1"]);
-    yard.git(&["checkout", "--quiet", "-b", "other", "HEAD~1"]);
-    yard.write("topic", "in conflict\n");
-    yard.commit("other");
-    yard.try_git_in(&yard.root(), &["merge", "--quiet", "--no-edit", "main"]);
-    yard.write("topic", "resolved\n");
-    yard.commit("resolved");
-    assert_eq!(of(&yard, "topic"), ["resolved", "other", "topic 2", "topic 1"]);
-}
-
-#[test]
 fn terminal_sequences_are_stripped() {
     let yard = Yard::with_commit();
-    yard.git(&["commit", "--quiet", "--allow-empty", "--author", "\u{1b}[31mEve\u{7} <e@x>", "--message", "\u{1b}]0;title\u{7}sub\u{9b}ject\u{202e}\n\nbo\u{1b}[2Jdy\r\n\tkept"]);
+    yard.git(&[
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "--author",
+        "\u{1b}[31mEve\u{7} <e@x>",
+        "--message",
+        "\u{1b}]0;title\u{7}sub\u{9b}ject\u{202e}\n\nbo\u{1b}[2Jdy\r\n\tkept",
+    ]);
     let page = yard.log(&LogQuery::default());
     let commit = &page.commits[0];
     assert_eq!(commit.author.name, "[31mEve");
@@ -289,7 +237,12 @@ fn shallow_and_grafted_history_ends_where_it_was_cut() {
     let page = repository.log(&LogQuery::default(), &GO_ON).unwrap();
     assert_eq!(page.commits.len(), 2);
     assert_eq!(page.commits[1].parents, []);
-    assert!(repository.status(&StatusOptions::default(), &GO_ON).unwrap().is_clean());
+    assert!(
+        repository
+            .status(&StatusOptions::default(), &GO_ON)
+            .unwrap()
+            .is_clean()
+    );
 }
 
 #[test]
@@ -307,14 +260,23 @@ fn the_commit_graph_changes_nothing() {
 fn remote_branches_and_detached_heads_are_told_apart() {
     let yard = history();
     yard.git(&["checkout", "--quiet", "--detach", "topic"]);
-    let kinds: Vec<_> = yard.log(&LogQuery::default()).commits[0].refs.iter().map(|found| found.kind).collect();
+    let kinds: Vec<_> = yard.log(&LogQuery::default()).commits[0]
+        .refs
+        .iter()
+        .map(|found| found.kind)
+        .collect();
     assert_eq!(kinds, [DecorationKind::Head, DecorationKind::Branch]);
 }
 
 #[test]
 fn a_sha256_history() {
     let yard = Yard::empty();
-    yard.git(&["init", "--quiet", "--object-format=sha256", "--initial-branch=main"]);
+    yard.git(&[
+        "init",
+        "--quiet",
+        "--object-format=sha256",
+        "--initial-branch=main",
+    ]);
     yard.commit("one");
     yard.commit("two");
     let id = yard.log(&LogQuery::default()).commits[1].id.to_string();

@@ -56,7 +56,11 @@ fn step() -> impl Strategy<Value = Step> {
 fn perform(yard: &Yard, step: &Step) {
     let root = yard.root();
     match *step {
-        Step::Commit { file, content, seconds } => {
+        Step::Commit {
+            file,
+            content,
+            seconds,
+        } => {
             let name = ["f0", "dir/f1", "dir/deep/f2"][usize::from(file)];
             yard.write(name, [b'0' + content]);
             yard.git(&["add", "--all"]);
@@ -75,13 +79,27 @@ fn perform(yard: &Yard, step: &Step) {
         }
         Step::Switch { branch } => {
             let name = format!("b{branch}");
-            if !yard.try_git_in(&root, &["checkout", "--quiet", &name]).status.success() {
+            if !yard
+                .try_git_in(&root, &["checkout", "--quiet", &name])
+                .status
+                .success()
+            {
                 yard.git(&["checkout", "--quiet", "-b", &name]);
             }
         }
         Step::Merge { branch, ours } => {
             let strategy = if ours { "-Xours" } else { "-Xtheirs" };
-            let merged = yard.try_git_in(&root, &["merge", "--quiet", "--no-edit", "--no-ff", strategy, &format!("b{branch}")]);
+            let merged = yard.try_git_in(
+                &root,
+                &[
+                    "merge",
+                    "--quiet",
+                    "--no-edit",
+                    "--no-ff",
+                    strategy,
+                    &format!("b{branch}"),
+                ],
+            );
             if !merged.status.success() {
                 yard.try_git_in(&root, &["merge", "--abort"]);
             }
@@ -115,5 +133,10 @@ fn theirs(yard: &Yard, range: &str, path: Option<&str>) -> Option<Vec<String>> {
     let mut arguments = vec!["log", "--format=%H", range, "--"];
     arguments.extend(path);
     let output = yard.try_git_in(&yard.root(), &arguments);
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+    output.status.success().then(|| {
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    })
 }

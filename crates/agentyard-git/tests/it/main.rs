@@ -1,14 +1,38 @@
 //! The crate against real repositories, made by the `git` program and by hand.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod porcelain;
+mod support;
+
 mod environment;
-mod hostile;
+mod hostile_configuration;
+mod hostile_content;
+mod hostile_layout;
 mod log;
 mod log_differential;
-mod porcelain;
+mod log_filters;
 mod races;
 mod repository;
 mod roots;
 mod snapshot;
-mod status;
+mod status_changes;
+mod status_content;
 mod status_differential;
-mod support;
+mod status_index;
+mod status_limits;
+mod status_nested;
+mod status_states;
+
+#[test]
+fn no_file_is_forgotten() {
+    let listed = include_str!("main.rs");
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.strip_suffix(".rs").unwrap();
+        assert!(
+            module == "main" || listed.contains(&format!("mod {module};")),
+            "{name}"
+        );
+    }
+}

@@ -1,17 +1,51 @@
 //! What git says, as a [`Status`].
 
-use agentyard_git::{Conflict, Conflicted, Distance, Moved, Status, Upstream, display_path};
+use std::path::Path;
 
-use crate::support::Yard;
+use agentyard_git::{Conflict, Conflicted, Distance, Moved, Status, StatusOptions, Upstream, display_path};
+
+use crate::support::{GO_ON, Yard};
+
+/// Compares with git, with and without ignored files, and gives the status with them.
+pub(crate) fn check(yard: &Yard) -> Status {
+    check_in(yard, "")
+}
+
+pub(crate) fn check_in(yard: &Yard, directory: impl AsRef<Path>) -> Status {
+    let repository = yard.try_open(&directory).unwrap();
+    let status = |ignored| {
+        let options = StatusOptions {
+            ignored,
+            ..StatusOptions::default()
+        };
+        let ours = repository.status(&options, &GO_ON).unwrap();
+        let mut theirs = git_status_in(yard, &yard.path(&directory), ignored);
+        theirs.operation = ours.operation;
+        assert_eq!(sorted(ours.clone()), theirs);
+        ours
+    };
+    status(false);
+    status(true)
+}
 
 /// Runs `git status` and reads its answer.
 pub(crate) fn git_status(yard: &Yard, with_ignored: bool) -> Status {
     git_status_in(yard, &yard.root(), with_ignored)
 }
 
-pub(crate) fn git_status_in(yard: &Yard, directory: &std::path::Path, with_ignored: bool) -> Status {
-    let mut arguments = vec!["--no-optional-locks", "status", "--porcelain=v2", "--branch", "-z"];
-    arguments.push(if with_ignored { "--ignored=traditional" } else { "--ignored=no" });
+fn git_status_in(yard: &Yard, directory: &Path, with_ignored: bool) -> Status {
+    let mut arguments = vec![
+        "--no-optional-locks",
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "-z",
+    ];
+    arguments.push(if with_ignored {
+        "--ignored=traditional"
+    } else {
+        "--ignored=no"
+    });
     let output = yard.try_git_in(directory, &arguments);
     assert!(output.status.success(), "{output:?}");
     parse(&output.stdout)
@@ -27,7 +61,11 @@ fn parse(output: &[u8]) -> Status {
         let fields: Vec<&str> = text.split(' ').collect();
         // The path is the rest of the record, whatever it contains.
         let path = |fields_before: usize| {
-            let skipped: usize = record.split(|&byte| byte == b' ').take(fields_before).map(|field| field.len() + 1).sum();
+            let skipped: usize = record
+                .split(|&byte| byte == b' ')
+                .take(fields_before)
+                .map(|field| field.len() + 1)
+                .sum();
             display_path(record[skipped..].into())
         };
         match fields[..] {

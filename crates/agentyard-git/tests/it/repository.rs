@@ -42,7 +42,10 @@ fn linked_worktrees_and_submodules_are_found_by_their_git_file() {
     assert_eq!(linked.common_dir(), yard.path(".git"));
 
     yard.git(&["init", "--quiet", "source"]);
-    yard.git_in(&yard.path("source"), &["commit", "--quiet", "--allow-empty", "--message", "x"]);
+    yard.git_in(
+        &yard.path("source"),
+        &["commit", "--quiet", "--allow-empty", "--message", "x"],
+    );
     yard.git(&["submodule", "--quiet", "add", "./source", "sub"]);
     let submodule = yard.try_open("sub").unwrap();
     assert_eq!(submodule.worktree(), Some(yard.path("sub").as_path()));
@@ -55,7 +58,10 @@ fn a_bare_repository_is_opened_when_named_and_not_stumbled_upon() {
     yard.git(&["init", "--quiet", "--bare", "bare.git"]);
     let repository = yard.try_open("bare.git").unwrap();
     assert_eq!(repository.worktree(), None);
-    assert!(matches!(yard.try_open("bare.git/refs"), Err(Error::NotARepository { .. })));
+    assert!(matches!(
+        yard.try_open("bare.git/refs"),
+        Err(Error::NotARepository { .. })
+    ));
 }
 
 #[test]
@@ -72,7 +78,10 @@ fn a_worktree_elsewhere_inside_the_roots_is_used() {
     yard.git(&["init", "--quiet", "--separate-git-dir=store", "repo"]);
     assert_eq!(yard.try_open("repo").unwrap().git_dir(), yard.path("store"));
     yard.git_in(&yard.path("repo"), &["config", "core.worktree", "../tree"]);
-    assert_eq!(yard.try_open("repo").unwrap().worktree(), Some(yard.path("tree").as_path()));
+    assert_eq!(
+        yard.try_open("repo").unwrap().worktree(),
+        Some(yard.path("tree").as_path())
+    );
 }
 
 #[test]
@@ -92,7 +101,10 @@ fn broken_repositories_are_refused_with_the_reason() {
         "the repository at ROOT/nowhere is refused: its .git file leads to something that does not exist"
     );
     yard.write("nothing/.git", "");
-    assert_eq!(refusal("nothing"), "the repository at ROOT/nothing is refused: its .git file names no directory");
+    assert_eq!(
+        refusal("nothing"),
+        "the repository at ROOT/nothing is refused: its .git file names no directory"
+    );
     fs::create_dir(yard.path("plain")).unwrap();
     yard.write("wrong/.git", "gitdir: ../plain\n");
     assert_eq!(
@@ -101,16 +113,26 @@ fn broken_repositories_are_refused_with_the_reason() {
     );
     yard.git(&["init", "--quiet", "config"]);
     yard.write("config/.git/config", "[core\n");
-    assert_eq!(refusal("config"), "the repository at ROOT/config/.git could not be opened");
+    assert_eq!(
+        refusal("config"),
+        "the repository at ROOT/config/.git could not be opened"
+    );
 }
 
 #[test]
 fn reference_tables_are_not_read_as_if_they_were_files() {
     let yard = Yard::empty();
-    if !yard.try_git_in(&yard.root(), &["init", "--quiet", "--ref-format=reftable"]).status.success() {
+    if !yard
+        .try_git_in(&yard.root(), &["init", "--quiet", "--ref-format=reftable"])
+        .status
+        .success()
+    {
         panic!("this git is too old for the tests");
     }
-    assert!(matches!(yard.try_open(""), Err(Error::UnsupportedRepository { .. })));
+    assert!(matches!(
+        yard.try_open(""),
+        Err(Error::UnsupportedRepository { .. })
+    ));
 }
 
 #[test]
@@ -131,7 +153,9 @@ fn a_repository_survives_being_renamed_while_it_is_open() {
     let repository = yard.try_open("repo").unwrap();
     fs::rename(yard.path("repo"), yard.path("renamed")).unwrap();
     yard.link(yard.outside(), "repo");
-    let status = repository.status(&agentyard_git::StatusOptions::default(), &crate::support::GO_ON).unwrap();
+    let status = repository
+        .status(&agentyard_git::StatusOptions::default(), &crate::support::GO_ON)
+        .unwrap();
     assert_eq!(status.untracked, ["file"]);
     assert_eq!(status.head.branch.as_deref(), Some("main"));
 }

@@ -14,15 +14,35 @@ fn recent_commits_tags_and_remotes() {
         yard.commit(&format!("commit {number}"));
         yard.git(&["tag", &format!("light-{number}")]);
     }
-    yard.git(&["tag", "--annotate", "--message", "of an old commit", "v1.0", "HEAD~6"]);
+    yard.git(&[
+        "tag",
+        "--annotate",
+        "--message",
+        "of an old commit",
+        "v1.0",
+        "HEAD~6",
+    ]);
     yard.git(&["tag", "--annotate", "--message", "of a tag", "v1.0-again", "v1.0"]);
     yard.git(&["tag", "of-a-tree", "HEAD^{tree}"]);
     yard.git(&["pack-refs", "--all"]);
     let snapshot = yard.open().snapshot(&GO_ON).unwrap();
-    let commits: Vec<&str> = snapshot.recent_commits.iter().map(|commit| commit.subject.as_str()).collect();
-    assert_eq!(commits, ["commit 7", "commit 6", "commit 5", "commit 4", "commit 3"]);
+    let commits: Vec<&str> = snapshot
+        .recent_commits
+        .iter()
+        .map(|commit| commit.subject.as_str())
+        .collect();
+    assert_eq!(
+        commits,
+        ["commit 7", "commit 6", "commit 5", "commit 4", "commit 3"]
+    );
     let tags: Vec<&str> = snapshot.recent_tags.iter().map(|tag| tag.name.as_str()).collect();
-    let of_git = yard.git(&["for-each-ref", "--sort=-creatordate", "--format=%(refname:short)", "--count=5", "refs/tags"]);
+    let of_git = yard.git(&[
+        "for-each-ref",
+        "--sort=-creatordate",
+        "--format=%(refname:short)",
+        "--count=5",
+        "refs/tags",
+    ]);
     assert_eq!(tags, of_git.lines().collect::<Vec<_>>());
     assert_eq!(tags[..2], ["v1.0-again", "v1.0"]);
     // Tags of tags stand for the commit in the end.
@@ -69,7 +89,10 @@ fn broken_tags_do_not_hide_the_others() {
     let yard = Yard::with_commit();
     yard.git(&["tag", "good"]);
     yard.write(".git/refs/tags/broken", "not an id\n");
-    yard.write(".git/refs/tags/dangling", "1234567890123456789012345678901234567890\n");
+    yard.write(
+        ".git/refs/tags/dangling",
+        "1234567890123456789012345678901234567890\n",
+    );
     let snapshot = yard.open().snapshot(&GO_ON).unwrap();
     assert_eq!(snapshot.recent_tags.len(), 1);
 }
@@ -77,5 +100,8 @@ fn broken_tags_do_not_hide_the_others() {
 #[test]
 fn a_cancelled_snapshot_ends() {
     let yard = Yard::with_commit();
-    assert!(matches!(yard.open().snapshot(&AtomicBool::new(true)), Err(Error::Cancelled)));
+    assert!(matches!(
+        yard.open().snapshot(&AtomicBool::new(true)),
+        Err(Error::Cancelled)
+    ));
 }

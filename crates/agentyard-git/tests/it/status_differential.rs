@@ -13,19 +13,46 @@ use crate::support::{GO_ON, Yard};
 /// Something done to a working tree or its index. Files are numbers into [`FILES`].
 #[derive(Clone, Debug)]
 enum Step {
-    Write { file: usize, variant: u8, changed_lines: u8 },
-    Delete { file: usize },
-    Rename { from: usize, to: usize },
-    MakeExecutable { file: usize },
-    Link { file: usize },
-    MakeDirectory { file: usize },
-    Ignore { pattern: usize },
-    Stage { file: usize },
+    Write {
+        file: usize,
+        variant: u8,
+        changed_lines: u8,
+    },
+    Delete {
+        file: usize,
+    },
+    Rename {
+        from: usize,
+        to: usize,
+    },
+    MakeExecutable {
+        file: usize,
+    },
+    Link {
+        file: usize,
+    },
+    MakeDirectory {
+        file: usize,
+    },
+    Ignore {
+        pattern: usize,
+    },
+    Stage {
+        file: usize,
+    },
     StageAll,
-    Announce { file: usize },
-    Forget { file: usize },
+    Announce {
+        file: usize,
+    },
+    Forget {
+        file: usize,
+    },
     Commit,
-    Conflict { file: usize, ours: Option<u8>, theirs: Option<u8> },
+    Conflict {
+        file: usize,
+        ours: Option<u8>,
+        theirs: Option<u8>,
+    },
 }
 
 /// Some of these are in each other's way: `a` is a file or a directory, never both.
@@ -105,7 +132,11 @@ fn perform(yard: &Yard, step: &Step) {
     let root = yard.root();
     let quiet = |arguments: &[&str]| yard.try_git_in(&root, arguments).status.success();
     match *step {
-        Step::Write { file, variant, changed_lines } => write(yard, file, variant, changed_lines),
+        Step::Write {
+            file,
+            variant,
+            changed_lines,
+        } => write(yard, file, variant, changed_lines),
         Step::Delete { file } => _ = fs::remove_file(yard.path(FILES[file])),
         Step::Rename { from, to } => {
             _ = fs::create_dir_all(yard.path(FILES[to]).parent().unwrap());

@@ -119,7 +119,12 @@ impl Yard {
             .env("GIT_COMMITTER_EMAIL", "grace@example.org")
             .env("GIT_AUTHOR_DATE", &date)
             .env("GIT_COMMITTER_DATE", &date)
-            .args(["-c", "protocol.file.allow=always", "-c", "advice.detachedHead=false"])
+            .args([
+                "-c",
+                "protocol.file.allow=always",
+                "-c",
+                "advice.detachedHead=false",
+            ])
             .current_dir(directory)
             .args(arguments)
             .output()
@@ -128,7 +133,11 @@ impl Yard {
 
     /// Runs a shell command at the top of the root, for what takes a redirection.
     pub(crate) fn shell(&self, script: &str) -> String {
-        let output = command("sh").args(["-c", script]).current_dir(self.root()).output().unwrap();
+        let output = command("sh")
+            .args(["-c", script])
+            .current_dir(self.root())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{script}: {output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
@@ -150,7 +159,12 @@ impl Yard {
     }
 
     pub(crate) fn status(&self) -> Status {
-        self.open().status(&StatusOptions::default(), &GO_ON).unwrap()
+        self.status_of("")
+    }
+
+    pub(crate) fn status_of(&self, path: impl AsRef<Path>) -> Status {
+        let repository = self.try_open(path).unwrap();
+        repository.status(&StatusOptions::default(), &GO_ON).unwrap()
     }
 
     pub(crate) fn log(&self, query: &LogQuery) -> LogPage {
@@ -159,7 +173,10 @@ impl Yard {
 }
 
 /// The one place where tests start processes.
-#[expect(clippy::disallowed_methods, reason = "tests compare with git, and run themselves in another environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests compare with git, and run themselves in another environment"
+)]
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
@@ -170,4 +187,42 @@ pub(crate) fn message<T>(result: Result<T, Error>) -> String {
         Ok(_) => panic!("this should have failed"),
         Err(error) => error.to_string(),
     }
+}
+
+/// Calls everything there is to call, and shows what came of it.
+fn use_it(repository: &Repository) -> String {
+    let options = StatusOptions {
+        ignored: true,
+        ..StatusOptions::default()
+    };
+    let status = repository.status(&options, &GO_ON);
+    let log = repository.log(&LogQuery::default(), &GO_ON);
+    let snapshot = repository.snapshot(&GO_ON);
+    format!("{status:?} {log:?} {snapshot:?}")
+}
+
+pub(crate) fn assert_harmless(yard: &Yard) -> String {
+    let shown = match yard.try_open("") {
+        Ok(repository) => use_it(&repository),
+        Err(error) => error.to_string(),
+    };
+    assert!(!yard.path("pwned").exists() && !yard.outside().join("pwned").exists());
+    assert!(!shown.contains("secret"), "{shown}");
+    shown
+}
+
+/// The refusal, without the path in it.
+pub(crate) fn refusal(yard: &Yard, path: impl AsRef<Path>) -> String {
+    message(yard.try_open(path)).replace(&*yard.root().to_string_lossy(), "ROOT")
+}
+
+/// Another tenant's repository.
+pub(crate) fn foreign_repository(yard: &Yard) -> PathBuf {
+    let path = yard.outside().join("foreign");
+    fs::create_dir(&path).unwrap();
+    yard.git_in(&path, &["init", "--quiet", "--initial-branch=secret-branch"]);
+    fs::write(path.join("file"), "secret").unwrap();
+    yard.git_in(&path, &["add", "file"]);
+    yard.git_in(&path, &["commit", "--quiet", "--message", "secret commit"]);
+    path
 }

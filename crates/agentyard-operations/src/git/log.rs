@@ -70,7 +70,9 @@ impl Operation for GitLog {
             cursor: input.cursor,
         };
         let repositories = &context.services.repositories;
-        let history = repositories.log(context.caller, input.path.as_deref(), request).await?;
+        let history = repositories
+            .log(context.caller, input.path.as_deref(), request)
+            .await?;
         Ok(LogView::new(history, oneline))
     }
 }
@@ -180,8 +182,15 @@ impl LogView {
 impl CommitView {
     fn line(&self) -> String {
         let date = self.authored_at.get(..10).unwrap_or(&self.authored_at);
-        let refs = if self.refs.is_empty() { String::new() } else { format!(" ({})", self.refs.join(", ")) };
-        format!("{} {date} {}: {}{refs}\n", self.short_id, self.author, self.subject)
+        let refs = if self.refs.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", self.refs.join(", "))
+        };
+        format!(
+            "{} {date} {}: {}{refs}\n",
+            self.short_id, self.author, self.subject
+        )
     }
 }
 

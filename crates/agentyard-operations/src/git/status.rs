@@ -37,11 +37,18 @@ impl Operation for GitStatus {
     type Output = StatusView;
 
     async fn call(context: Context<'_>, input: GitStatusInput) -> Result<StatusView> {
-        let offset = input.cursor.map_or(Ok(0), |cursor| cursor.place::<usize>()).map_err(Error::from)?;
+        let offset = input
+            .cursor
+            .map_or(Ok(0), |cursor| cursor.place::<usize>())
+            .map_err(Error::from)?;
         let status = context
             .services
             .repositories
-            .status(context.caller, input.path.as_deref(), input.include_untracked.unwrap_or(true))
+            .status(
+                context.caller,
+                input.path.as_deref(),
+                input.include_untracked.unwrap_or(true),
+            )
             .await?;
         Ok(StatusView::new(&status, offset))
     }
@@ -220,7 +227,10 @@ impl Files {
     fn of(status: &Status) -> Self {
         let mut files = Vec::new();
         let paths = |group: Group, paths: &[String]| -> Vec<(Group, Value)> {
-            paths.iter().map(|path| (group, Value::from(path.clone()))).collect()
+            paths
+                .iter()
+                .map(|path| (group, Value::from(path.clone())))
+                .collect()
         };
         let moves = |group: Group, moves: &[Moved]| -> Vec<(Group, Value)> {
             moves

@@ -153,7 +153,10 @@ impl Operation for GitClearWorkingDir {
     type Input = GitClearWorkingDirInput;
     type Output = ClearedView;
 
-    async fn call(context: Context<'_>, GitClearWorkingDirInput {}: GitClearWorkingDirInput) -> Result<ClearedView> {
+    async fn call(
+        context: Context<'_>,
+        GitClearWorkingDirInput {}: GitClearWorkingDirInput,
+    ) -> Result<ClearedView> {
         let previous = context
             .services
             .repositories

@@ -23,19 +23,33 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
     arguments
 }
 
-async fn call(platform: &TestPlatform, operation: &Registered, caller: &Caller, token: &str) -> Result<Reply> {
+async fn call(
+    platform: &TestPlatform,
+    operation: &Registered,
+    caller: &Caller,
+    token: &str,
+) -> Result<Reply> {
     let context = Context {
         services: &platform.services,
         caller,
         progress: &Progress::ignored(),
     };
     let arguments = arguments(operation, platform, token);
-    operation.call(context, arguments, Presentation::default(), Face::Rest).await
+    operation
+        .call(context, arguments, Presentation::default(), Face::Rest)
+        .await
 }
 
 async fn platform_with_token() -> (TestPlatform, String) {
     let platform = TestPlatform::new().await;
-    let reply = call(&platform, registry().find("token_create").unwrap(), &Caller::local(), "").await.unwrap();
+    let reply = call(
+        &platform,
+        registry().find("token_create").unwrap(),
+        &Caller::local(),
+        "",
+    )
+    .await
+    .unwrap();
     let Reply::Structured { value, .. } = reply else {
         panic!("a token");
     };
@@ -65,7 +79,12 @@ async fn every_operation_refuses_an_anonymous_caller() {
     };
     for operation in registry().iter() {
         let result = call(&platform, operation, &nobody, &token).await;
-        assert_eq!(kind(result), Some(ErrorKind::Unauthenticated), "{}", operation.entry().name);
+        assert_eq!(
+            kind(result),
+            Some(ErrorKind::Unauthenticated),
+            "{}",
+            operation.entry().name
+        );
     }
 }
 
@@ -81,7 +100,12 @@ async fn every_operation_refuses_a_caller_without_its_permission() {
             ..Caller::local()
         };
         let result = call(&platform, operation, &caller, &token).await;
-        assert_eq!(kind(result), Some(ErrorKind::Forbidden), "{}", operation.entry().name);
+        assert_eq!(
+            kind(result),
+            Some(ErrorKind::Forbidden),
+            "{}",
+            operation.entry().name
+        );
     }
 }
 
@@ -110,7 +134,11 @@ async fn no_operation_shows_or_touches_what_is_another_tenants() {
         let name = operation.entry().name;
         match call(&platform, operation, &stranger, &token).await {
             Ok(Reply::Structured { json, .. }) => {
-                for ours in [token.as_str(), &TenantId::LOCAL.to_string(), &platform.repository.path().display().to_string()] {
+                for ours in [
+                    token.as_str(),
+                    &TenantId::LOCAL.to_string(),
+                    &platform.repository.path().display().to_string(),
+                ] {
                     assert!(!json.contains(ours), "{name} shows {ours}: {json}");
                 }
             }
@@ -118,11 +146,21 @@ async fn no_operation_shows_or_touches_what_is_another_tenants() {
             Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{name}: {error}"),
         }
     }
-    let list = call(&platform, registry().find("token_list").unwrap(), &Caller::local(), &token).await.unwrap();
+    let list = call(
+        &platform,
+        registry().find("token_list").unwrap(),
+        &Caller::local(),
+        &token,
+    )
+    .await
+    .unwrap();
     let Reply::Structured { value, .. } = list else {
         panic!("a list");
     };
-    assert_eq!(value["tokens"][0]["id"], token, "the stranger must not have revoked it");
+    assert_eq!(
+        value["tokens"][0]["id"], token,
+        "the stranger must not have revoked it"
+    );
 }
 
 #[tokio::test]
@@ -133,7 +171,14 @@ async fn a_refused_change_is_written_down() {
         ..Caller::local()
     };
     let _ = call(&platform, registry().find("token_revoke").unwrap(), &weak, &token).await;
-    let found = call(&platform, registry().find("audit_search").unwrap(), &Caller::local(), &token).await.unwrap();
+    let found = call(
+        &platform,
+        registry().find("audit_search").unwrap(),
+        &Caller::local(),
+        &token,
+    )
+    .await
+    .unwrap();
     let Reply::Structured { value, .. } = found else {
         panic!("records");
     };

@@ -15,10 +15,19 @@ fn every_operation_and_every_argument_is_described() {
         let name = operation.entry().name;
         assert!(operation.description().len() > 20, "{name} says too little");
         for (argument, schema) in operation.properties() {
-            let described = schema.get("description").and_then(Value::as_str).is_some_and(|text| text.len() > 5);
+            let described = schema
+                .get("description")
+                .and_then(Value::as_str)
+                .is_some_and(|text| text.len() > 5);
             assert!(described, "{name}: argument `{argument}` needs a doc comment");
-            assert!(schema.get("$ref").is_none(), "{name}: argument `{argument}` is not inline");
-            assert!(!schema["type"].is_array(), "{name}: argument `{argument}` has a list of types");
+            assert!(
+                schema.get("$ref").is_none(),
+                "{name}: argument `{argument}` is not inline"
+            );
+            assert!(
+                !schema["type"].is_array(),
+                "{name}: argument `{argument}` has a list of types"
+            );
         }
     });
 }
@@ -27,7 +36,11 @@ fn every_operation_and_every_argument_is_described() {
 fn unknown_arguments_are_refused() {
     each(|operation| {
         let refused = operation.input_schema().get("additionalProperties") == Some(&Value::Bool(false));
-        assert!(refused, "{}: add #[serde(deny_unknown_fields)]", operation.entry().name);
+        assert!(
+            refused,
+            "{}: add #[serde(deny_unknown_fields)]",
+            operation.entry().name
+        );
     });
 }
 
@@ -37,16 +50,27 @@ fn every_list_is_paged_or_bounded() {
     each(|operation| {
         let name = operation.entry().name;
         let schema = operation.output_schema();
-        let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+        let properties = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
         let paged = properties.contains_key("next_cursor");
-        assert!(!paged || operation.properties().contains_key("cursor") || operation.entry().effect != Effect::Read,
-            "{name}: answers with a cursor and takes none");
+        assert!(
+            !paged
+                || operation.properties().contains_key("cursor")
+                || operation.entry().effect != Effect::Read,
+            "{name}: answers with a cursor and takes none"
+        );
         for (field, schema) in &properties {
             if schema["type"] != "array" {
                 continue;
             }
             let bounded = schema.get("maxItems").is_some() || schema["items"].get("enum").is_some();
-            assert!(paged || bounded, "{name}: list `{field}` is neither paged nor bounded");
+            assert!(
+                paged || bounded,
+                "{name}: list `{field}` is neither paged nor bounded"
+            );
         }
     });
 }
@@ -56,9 +80,19 @@ fn effects_and_routes_agree() {
     each(|operation| {
         let entry = operation.entry();
         let reads = entry.route.method == Method::Get;
-        assert_eq!(entry.effect == Effect::Read, reads, "{}: {}", entry.name, entry.route);
+        assert_eq!(
+            entry.effect == Effect::Read,
+            reads,
+            "{}: {}",
+            entry.name,
+            entry.route
+        );
         for parameter in entry.route.parameters() {
-            assert!(operation.requires(parameter), "{}: `{parameter}` in the route is not a required argument", entry.name);
+            assert!(
+                operation.requires(parameter),
+                "{}: `{parameter}` in the route is not a required argument",
+                entry.name
+            );
         }
         assert!(entry.route.path.starts_with("/v1/"), "{}", entry.name);
     });
@@ -74,4 +108,3 @@ fn names_routes_and_commands_are_unique() {
         assert!(routes.insert(entry.route.to_string()), "{} twice", entry.route);
     });
 }
-

@@ -164,7 +164,10 @@ on_both_databases!(the_toolsets_are_those_of_the_tokens_role, async |database| {
 on_both_databases!(a_role_of_another_tenant_means_nothing, async |database| {
     let store = &database.store;
     let other = create_tenant(store, "other").await;
-    for (tenant, text) in [(LOCAL, "project:read"), (other.id, "project:read project:write")] {
+    for (tenant, text) in [
+        (LOCAL, "project:read project:write"),
+        (other.id, "project:read agent:run"),
+    ] {
         let custom = Role {
             name: role("reader"),
             toolsets: Toolsets::NONE,
@@ -180,12 +183,12 @@ on_both_databases!(a_role_of_another_tenant_means_nothing, async |database| {
     let (_, secret) = create_token(
         store,
         LOCAL,
-        owned_by(user.id, new_token("ci", "project:read project:write")),
+        owned_by(user.id, new_token("ci", "project:read project:write agent:run")),
     )
     .await;
     assert_eq!(
         accepted(store, &secret).await.permissions,
-        permissions("project:read")
+        permissions("project:read project:write")
     );
 });
 

@@ -1,8 +1,11 @@
 //! The first token of an installation.
 
+use std::sync::Arc;
+
 use agentyard_model::{Permissions, TenantId, TokenFilter};
 use agentyard_store::Error;
 use agentyard_testkit::on_both_databases;
+use tokio::sync::Barrier;
 
 use crate::support::{
     accepted, actions, create_tenant, create_token, create_user, event, new_token, page, role,
@@ -62,10 +65,16 @@ on_both_databases!(tokens_of_other_tenants_do_not_count, async |database| {
 });
 
 on_both_databases!(of_many_at_once_one_wins, async |database| {
+    const RIVALS: usize = 4;
+    let start = Arc::new(Barrier::new(RIVALS));
     let mut tasks = tokio::task::JoinSet::new();
-    for _ in 0..8 {
+    for _ in 0..RIVALS {
         let store = database.another_store();
+        let start = start.clone();
         tasks.spawn(async move {
+            // All see that there is no token, and then all go for it.
+            assert!(store.is_empty().await.unwrap());
+            start.wait().await;
             let made = store
                 .tokens()
                 .bootstrap_administrator("first".parse().unwrap())

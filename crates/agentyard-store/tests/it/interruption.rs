@@ -1,11 +1,12 @@
 //! What is broken off leaves nothing behind, and what is cut off comes back.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use agentyard_model::{AuditEvent, AuditFilter, MAX_PAGE_SIZE, TenantId};
 use agentyard_store::{Error, NewUser, Revocation, Store, User};
-use agentyard_testkit::databases::Engine;
+use agentyard_testkit::databases::{self, Engine};
 use agentyard_testkit::on_both_databases;
 
 use crate::support::{
@@ -151,6 +152,33 @@ on_both_databases!(a_cut_connection_is_not_noticed, async |database| {
     store.ping().await.unwrap();
     assert_eq!(actions(store, LOCAL).await, ["create_user", "create_user"]);
 });
+
+/// SQLite has no server that could hang up.
+#[test]
+fn a_read_that_is_cut_off_is_repeated() {
+    databases::run(Engine::Postgres, async |database| {
+        let store = &database.store;
+        let user = create_user(store, LOCAL, "ada", "dev").await;
+        let is_cut = AtomicBool::new(false);
+        let cut = async {
+            database.execute(CUT_WHOEVER_WAITS).await;
+            is_cut.store(true, Ordering::SeqCst);
+        };
+        let read = async {
+            while !is_cut.load(Ordering::SeqCst) {
+                assert_eq!(find(store, "ada").await.as_ref(), Some(&user));
+            }
+        };
+        tokio::join!(cut, read);
+    });
+}
+
+/// Holds a lock until a reader waits for it, and then ends that reader's connection.
+const CUT_WHOEVER_WAITS: &str = "BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE; \
+     DO $$ BEGIN WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'users'::regclass AND NOT granted) \
+     LOOP PERFORM pg_sleep(0.01); END LOOP; END $$; \
+     SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 'users'::regclass AND NOT granted; \
+     COMMIT";
 
 on_both_databases!(
     a_transaction_that_the_database_ends_itself_is_survived,

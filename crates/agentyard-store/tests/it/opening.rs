@@ -4,10 +4,14 @@ use std::error::Error as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
 
 use agentyard_model::{Clock, Secret};
 use agentyard_store::{AppliedMigration, Error, Store, StoreSettings};
 use agentyard_testkit::on_both_databases;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, SqliteConnection};
 
 const FOUNDATION: AppliedMigration = AppliedMigration {
     version: 1,
@@ -151,6 +155,24 @@ async fn a_directory_that_cannot_be_made_is_named() {
     let error = sqlite(&file).open().await.unwrap_err();
     assert!(matches!(&error, Error::DataDirectory { path, .. } if *path == file));
     assert!(error.source().is_some());
+}
+
+#[tokio::test]
+async fn a_file_that_another_process_is_just_making_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = SqliteConnectOptions::new()
+        .filename(directory.path().join("agentyard.db"))
+        .create_if_missing(true);
+    let mut other = SqliteConnection::connect_with(&options).await.unwrap();
+    let writing = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let store = sqlite(directory.path());
+    let mut opening = pin!(store.open());
+    let early = tokio::time::timeout(Duration::from_millis(200), &mut opening).await;
+    assert!(early.is_err(), "{early:?}");
+    writing.rollback().await.unwrap();
+    opening.await.unwrap();
+    other.close().await.unwrap();
+    store.close().await;
 }
 
 fn postgres(url: &str) -> Store {

@@ -172,6 +172,22 @@ on_both_databases!(tokens_are_listed_newest_first, async |database| {
     assert_eq!(all.items.len(), 5);
 });
 
+on_both_databases!(writers_that_read_first_do_not_fail_each_other, async |database| {
+    // What is read at the beginning must still hold at the end, also when another process
+    // writes all the time.
+    let stores = [database.store.clone(), database.another_store()];
+    let (parent, _) = create_token(&stores[0], TenantId::LOCAL, new_token("parent", "project:read")).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..40 {
+        let store = stores[number % 2].clone();
+        let new = below(parent.id, new_token(&format!("child-{number}"), "project:read"));
+        tasks.spawn(async move { create_token(&store, TenantId::LOCAL, new).await });
+    }
+    tasks.join_all().await;
+    assert_eq!(stores[1].audit().verify(None).await.unwrap().records, 41);
+    stores[1].close().await;
+});
+
 on_both_databases!(a_token_is_revoked_once, async |database| {
     let store = &database.store;
     let (token, _) = create_token(store, TenantId::LOCAL, new_token("ci", "")).await;

@@ -15,8 +15,11 @@ use crate::{render, runtime};
 /// Walks the chains, and fails at the first link that does not hold.
 pub(crate) fn verify(setting: &Setting) -> Result<ExitCode, Failure> {
     if setting.global.server.is_some() {
-        return Err(Failure::new(ErrorKind::InvalidInput, "the audit log is verified where its database is")
-            .hint("run this on the server's machine, without --server"));
+        return Err(Failure::new(
+            ErrorKind::InvalidInput,
+            "the audit log is verified where its database is",
+        )
+        .hint("run this on the server's machine, without --server"));
     }
     let config = setting.config(Vec::new())?;
     let store = platform::store(&config)?;
@@ -36,7 +39,10 @@ pub(crate) fn verify(setting: &Setting) -> Result<ExitCode, Failure> {
             render::answer(&answer, setting.global.json).map_err(Failure::output)?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(fault) => Err(Failure::new(ErrorKind::Conflict, format!("the audit log is not whole: {fault}"))
+        Some(fault) => Err(Failure::new(
+            ErrorKind::Conflict,
+            format!("the audit log is not whole: {fault}"),
+        )
         .hint("compare with a backup; somebody has changed the database past Agentyard")),
     }
 }

@@ -30,6 +30,7 @@ pub(crate) fn status(path: &Path, count: usize) -> Result<ExitCode, Failure> {
     }
     microseconds.sort_by(f64::total_cmp);
     let median = microseconds[microseconds.len() / 2];
-    render::answer(&json!({ "median_us": median, "count": microseconds.len() }), true).map_err(Failure::output)?;
+    render::answer(&json!({ "median_us": median, "count": microseconds.len() }), true)
+        .map_err(Failure::output)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -20,7 +20,11 @@ pub(crate) fn doctor(setting: &Setting) -> Result<ExitCode, Failure> {
         store.close().await;
         reached
     });
-    let engine = if config.settings.store.url.is_some() { "PostgreSQL" } else { "SQLite" };
+    let engine = if config.settings.store.url.is_some() {
+        "PostgreSQL"
+    } else {
+        "SQLite"
+    };
     let database = match (&data_dir, reached) {
         (Err(reason), _) => Err(reason.clone()),
         (Ok(_), Ok(())) => Ok(format!("{engine} answers")),
@@ -39,5 +43,9 @@ pub(crate) fn doctor(setting: &Setting) -> Result<ExitCode, Failure> {
         render::coloured(&report.to_table(Look { colours, width }))
     }
     .map_err(Failure::output)?;
-    Ok(if report.is_fit() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.is_fit() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

@@ -21,7 +21,10 @@ const TABLE_END: &str = "<!-- end of tools -->";
 
 /// Writes a completion script.
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
-    let every_noun: Vec<_> = registry().iter().map(|operation| operation.entry().command().0.into()).collect();
+    let every_noun: Vec<_> = registry()
+        .iter()
+        .map(|operation| operation.entry().command().0.into())
+        .collect();
     let mut command = cli::command(&every_noun);
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "agentyard", &mut script);
@@ -37,7 +40,10 @@ pub(crate) fn documents(root: &Path) -> Result<ExitCode, Failure> {
     fs::create_dir_all(&reference).map_err(unwritable(&reference))?;
     write(&reference.join("openapi.json"), &(openapi + "\n"))?;
     write(&reference.join("tools.md"), &catalogue())?;
-    write(&reference.join("configuration.md"), &config::reference_markdown()?)?;
+    write(
+        &reference.join("configuration.md"),
+        &config::reference_markdown()?,
+    )?;
     let readme = root.join("README.md");
     let text = fs::read_to_string(&readme).map_err(unwritable(&readme))?;
     write(&readme, &with_table(&text)?)?;
@@ -46,7 +52,12 @@ pub(crate) fn documents(root: &Path) -> Result<ExitCode, Failure> {
 
 /// The README with today's table between its marks.
 fn with_table(readme: &str) -> Result<String, Failure> {
-    let unmarked = || Failure::new(ErrorKind::Conflict, "README.md has lost the marks around its tool table");
+    let unmarked = || {
+        Failure::new(
+            ErrorKind::Conflict,
+            "README.md has lost the marks around its tool table",
+        )
+    };
     let (before, rest) = readme.split_once(TABLE_BEGIN).ok_or_else(unmarked)?;
     let (_, after) = rest.split_once(TABLE_END).ok_or_else(unmarked)?;
     Ok(format!("{before}{TABLE_BEGIN}\n{}\n{TABLE_END}{after}", table()))
@@ -57,7 +68,13 @@ fn table() -> String {
     for operation in registry().iter() {
         let entry = operation.entry();
         let effect = entry.effect.as_str();
-        let _ = writeln!(text, "| `{}` | {} | {} | {effect} |", entry.name, entry.toolset, summary(operation));
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} | {effect} |",
+            entry.name,
+            entry.toolset,
+            summary(operation)
+        );
     }
     text
 }
@@ -68,9 +85,13 @@ fn catalogue() -> String {
     );
     for operation in registry().iter() {
         let entry = operation.entry();
-        let permission = entry.permission().map_or("an identity".to_owned(), |permission| format!("`{permission}`"));
+        let permission = entry
+            .permission()
+            .map_or("an identity".to_owned(), |permission| format!("`{permission}`"));
         let (noun, verb) = entry.command();
-        let command = verb.map_or(noun.to_owned(), |verb| format!("{noun} {}", verb.replace('_', "-")));
+        let command = verb.map_or(noun.to_owned(), |verb| {
+            format!("{noun} {}", verb.replace('_', "-"))
+        });
         let _ = write!(
             text,
             "\n## {}\n\n{}\n\nToolset {}, effect {}, needs {permission}. `{}`, `agentyard {command}`.\n\n",
@@ -86,8 +107,15 @@ fn catalogue() -> String {
         }
         text.push_str("| argument | type | meaning |\n|---|---|---|\n");
         for (name, schema) in operation.properties() {
-            let required = if operation.requires(name) { " (required)" } else { "" };
-            let meaning = schema["description"].as_str().unwrap_or_default().replace('|', "\\|");
+            let required = if operation.requires(name) {
+                " (required)"
+            } else {
+                ""
+            };
+            let meaning = schema["description"]
+                .as_str()
+                .unwrap_or_default()
+                .replace('|', "\\|");
             let _ = writeln!(text, "| `{name}`{required} | {} | {meaning} |", type_name(schema));
         }
     }
@@ -96,12 +124,17 @@ fn catalogue() -> String {
 
 fn summary(operation: &Registered) -> &str {
     let description = operation.description();
-    description.split_once(". ").map_or(description.trim_end_matches('.'), |(first, _)| first)
+    description
+        .split_once(". ")
+        .map_or(description.trim_end_matches('.'), |(first, _)| first)
 }
 
 fn type_name(schema: &Value) -> String {
     if let Some(values) = schema["enum"].as_array() {
-        let values: Vec<String> = values.iter().map(|value| format!("`{}`", value.as_str().unwrap_or_default())).collect();
+        let values: Vec<String> = values
+            .iter()
+            .map(|value| format!("`{}`", value.as_str().unwrap_or_default()))
+            .collect();
         return values.join(", ");
     }
     match schema["type"].as_str() {

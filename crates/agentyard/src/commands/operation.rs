@@ -40,7 +40,8 @@ pub(crate) fn find(matches: &ArgMatches) -> Option<Result<Typed>> {
     let verb = inner.subcommand();
     let operation = registry().iter().find(|operation| {
         let (its_noun, its_verb) = operation.entry().command();
-        its_noun == noun && its_verb.map(|verb| verb.replace('_', "-")) == verb.map(|(name, _)| name.to_owned())
+        its_noun == noun
+            && its_verb.map(|verb| verb.replace('_', "-")) == verb.map(|(name, _)| name.to_owned())
     })?;
     let given = verb.map_or(inner, |(_, matches)| matches);
     Some(arguments(operation, given).map(|arguments| Typed { operation, arguments }))
@@ -61,9 +62,17 @@ fn group(noun: &'static str) -> Command {
 
 fn leaf(name: &str, operation: &'static Registered, wanted: bool) -> Command {
     let description = operation.description();
-    let (about, _) = description.split_once(". ").unwrap_or((description.trim_end_matches('.'), ""));
-    let command = Command::new(name.to_owned()).about(about.to_owned()).long_about(description);
-    if wanted { command.args(arguments_of(operation)) } else { command }
+    let (about, _) = description
+        .split_once(". ")
+        .unwrap_or((description.trim_end_matches('.'), ""));
+    let command = Command::new(name.to_owned())
+        .about(about.to_owned())
+        .long_about(description);
+    if wanted {
+        command.args(arguments_of(operation))
+    } else {
+        command
+    }
 }
 
 fn arguments_of(operation: &'static Registered) -> impl Iterator<Item = Arg> {
@@ -85,7 +94,12 @@ fn argument(name: &str, schema: &'static Value, required: bool) -> Arg {
     }
     let choices = |schema: &'static Value| {
         let values = schema.get("enum").and_then(Value::as_array)?;
-        Some(values.iter().filter_map(Value::as_str).collect::<Vec<&'static str>>())
+        Some(
+            values
+                .iter()
+                .filter_map(Value::as_str)
+                .collect::<Vec<&'static str>>(),
+        )
     };
     match of_type {
         "boolean" => argument

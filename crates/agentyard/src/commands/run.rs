@@ -103,7 +103,9 @@ async fn show_progress(mut steps: watch::Receiver<Step>, name: &str) {
 fn show(reply: Reply, json: bool) -> std::io::Result<()> {
     match reply {
         Reply::Structured { value, .. } => render::answer(&value, json),
-        Reply::Text { text, next } if json => render::answer(&json!({ "text": text, "next_cursor": next }), true),
+        Reply::Text { text, next } if json => {
+            render::answer(&json!({ "text": text, "next_cursor": next }), true)
+        }
         Reply::Text { text, .. } => render::text(&text),
     }
 }

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use agentyard_gateway::edge::AuthMode;
 use agentyard_gateway::HttpServer;
+use agentyard_gateway::edge::AuthMode;
 use agentyard_model::Clock;
 use agentyard_services::{ErrorKind, WorkingDirectories};
 use agentyard_store::Store;
@@ -40,12 +40,16 @@ async fn run(config: &Loaded<Config>, arguments: &ServeArgs, telemetry: &Telemet
     settings.auth.check(settings.http.listen).map_err(unusable)?;
     let store = platform::store(config)?;
     store.open().await.map_err(|error| {
-        Failure::new(ErrorKind::Unavailable, platform::with_causes(&error)).hint("`agentyard doctor` looks at the database and the data directory")
+        Failure::new(ErrorKind::Unavailable, platform::with_causes(&error))
+            .hint("`agentyard doctor` looks at the database and the data directory")
     })?;
     let listen = settings.http.listen;
     let listener = TcpListener::bind(listen).await.map_err(|error| {
-        Failure::new(ErrorKind::Unavailable, format!("cannot listen on {listen}: {error}"))
-            .hint("stop what listens there, or choose another address with --listen")
+        Failure::new(
+            ErrorKind::Unavailable,
+            format!("cannot listen on {listen}: {error}"),
+        )
+        .hint("stop what listens there, or choose another address with --listen")
     })?;
     let address = listener.local_addr().unwrap_or(listen);
     greet(&store, config, &address.to_string()).await?;
@@ -80,15 +84,21 @@ async fn run(config: &Loaded<Config>, arguments: &ServeArgs, telemetry: &Telemet
 /// output, not to the log: the token is for whoever started the server, and once.
 async fn greet(store: &Store, config: &Loaded<Config>, address: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let mut lines = vec![format!("Agentyard listens on http://{address} (MCP: /mcp, REST: /api)")];
+    let mut lines = vec![format!(
+        "Agentyard listens on http://{address} (MCP: /mcp, REST: /api)"
+    )];
     if config.settings.auth.mode == AuthMode::Token {
-        let name = FIRST_TOKEN.parse().map_err(|error| Failure::new(ErrorKind::Internal, error))?;
+        let name = FIRST_TOKEN
+            .parse()
+            .map_err(|error| Failure::new(ErrorKind::Internal, error))?;
         let first = store.tokens().bootstrap_administrator(name).await;
         let first = first.map_err(|error| Failure::new(ErrorKind::Unavailable, error))?;
         if let Some((_, secret)) = first {
             lines.push("The first administrator's token, shown this once:".to_owned());
             lines.push(format!("  {}", secret.expose()));
-            lines.push(format!("  export AGENTYARD_URL=http://{address} AGENTYARD_TOKEN=<the token>"));
+            lines.push(format!(
+                "  export AGENTYARD_URL=http://{address} AGENTYARD_TOKEN=<the token>"
+            ));
         }
     }
     for line in lines {
@@ -99,7 +109,12 @@ async fn greet(store: &Store, config: &Loaded<Config>, address: &str) -> Result<
 
 /// Ends with the first signal that asks for it, at once with the second.
 pub(crate) fn end_on_signal(stop: CancellationToken) -> Result<(), Failure> {
-    let unheard = |error| Failure::new(ErrorKind::Internal, format!("signals cannot be received: {error}"));
+    let unheard = |error| {
+        Failure::new(
+            ErrorKind::Internal,
+            format!("signals cannot be received: {error}"),
+        )
+    };
     let mut terminate = signal(SignalKind::terminate()).map_err(unheard)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(unheard)?;
     tokio::spawn(async move {

@@ -1,8 +1,6 @@
 //! The variables that Agentyard accepts beside `AGENTYARD_<SECTION>_<KEY>`, each with what
 //! becomes of it. This table is the only place that knows them; the reference is made from it.
 
-use super::keys::VARIABLE_PREFIX;
-
 /// A variable by another name.
 #[derive(Debug)]
 pub(crate) struct Alias {
@@ -72,10 +70,10 @@ pub(crate) const ALIASES: &[Alias] = &[
     alias("MCP_RESPONSE_VERBOSITY", Effect::Sets("output.level")),
     // Authorization.
     alias("MCP_AUTH_MODE", Effect::Sets("auth.mode")),
-    alias("MCP_AUTH_SECRET_KEY", Effect::Sets("auth.secret")),
-    alias("OAUTH_ISSUER_URL", Effect::Sets("auth.issuer")),
-    alias("OAUTH_AUDIENCE", Effect::Sets("auth.audience")),
-    alias("OAUTH_JWKS_URI", Effect::Sets("auth.jwks_url")),
+    alias("MCP_AUTH_SECRET_KEY", Effect::Sets("auth.jwt.secret")),
+    alias("OAUTH_ISSUER_URL", Effect::Sets("auth.oauth.issuer")),
+    alias("OAUTH_AUDIENCE", Effect::Sets("auth.oauth.audience")),
+    alias("OAUTH_JWKS_URI", Effect::Sets("auth.oauth.jwks_uri")),
     // Storage.
     alias(
         "STORAGE_PROVIDER_TYPE",
@@ -84,19 +82,14 @@ pub(crate) const ALIASES: &[Alias] = &[
     alias("STORAGE_FILESYSTEM_PATH", Effect::Sets("store.data_dir")),
     // Git.
     alias("GIT_BASE_DIR", Effect::Sets("git.roots")),
-    alias(
-        "GIT_MAX_COMMAND_TIMEOUT_MS",
-        Effect::Sets("git.command_timeout_ms"),
-    ),
+    alias("GIT_MAX_COMMAND_TIMEOUT_MS", Effect::Sets("git.timeout_ms")),
     alias(
         "GIT_MAX_BUFFER_SIZE_MB",
-        Effect::Converts("git.max_output_bytes", mebibytes, "in mebibytes"),
+        Effect::Nothing("answers are bounded by `output.max_tokens`"),
     ),
     alias(
         "GIT_PROVIDER",
-        Effect::Nothing(
-            "there is one provider: the `git` program, with reads in process where that is faster",
-        ),
+        Effect::Nothing("there is one provider: repositories are read in process"),
     ),
     alias("GIT_SIGN_COMMITS", Effect::Nothing(NOTHING_COMMITS)),
     alias("GIT_AUTHOR_NAME", Effect::Nothing(NOTHING_COMMITS)),
@@ -177,15 +170,6 @@ const fn alias(name: &'static str, effect: Effect) -> Alias {
     Alias { name, effect }
 }
 
-fn mebibytes(text: &str) -> Result<String, String> {
-    text.trim()
-        .parse::<u64>()
-        .ok()
-        .and_then(|mebibytes| mebibytes.checked_mul(1024 * 1024))
-        .map(|bytes| bytes.to_string())
-        .ok_or_else(|| "expected a whole number of mebibytes".to_owned())
-}
-
 fn log_level(text: &str) -> Result<String, String> {
     let level = match text.trim().to_ascii_lowercase().as_str() {
         "trace" | "verbose" => "trace",
@@ -202,6 +186,7 @@ fn log_level(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::keys::VARIABLE_PREFIX;
 
     #[test]
     fn no_name_stands_twice() {
@@ -224,9 +209,6 @@ mod tests {
 
     #[test]
     fn conversions_refuse_what_they_do_not_know() {
-        assert_eq!(mebibytes("10").unwrap(), "10485760");
-        assert!(mebibytes("ten").is_err());
-        assert!(mebibytes("18446744073709551615").is_err());
         assert_eq!(log_level("WARNING").unwrap(), "warn");
         assert!(log_level("loud").is_err());
     }

@@ -1,4 +1,5 @@
-//! The keys there are, and what stands at them: read from the settings themselves, so that no list can fall behind.
+//! Keys, what stands at them, and their variables: read from the settings themselves, so that no
+//! list can fall behind.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +9,8 @@ use super::ConfigError;
 /// How the variable of every key begins.
 pub(crate) const VARIABLE_PREFIX: &str = "AGENTYARD_";
 
-/// The keys of some settings with their values, sorted by key; a secret's value is stars.
+/// The keys of some settings with their values, sorted by key; a secret's value is stars. A key that is
+/// not set may be left out.
 pub(crate) fn values<T: Serialize>(settings: &T) -> Result<Vec<(String, Value)>, ConfigError> {
     let tree = serde_json::to_value(settings).map_err(ConfigError::NotShowable)?;
     let mut found = Vec::new();

@@ -1,9 +1,11 @@
 //! All layers, one over the other, become settings.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use agentyard_model::Secret;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -13,6 +15,7 @@ use super::environment::Environment;
 use super::file::{self, ConfigFile};
 use super::keys;
 use super::overrides::{self, Override};
+use super::schema;
 use super::source::Source;
 use super::tree::Table;
 use super::variables;
@@ -44,20 +47,21 @@ pub(crate) struct Loaded<T> {
 /// Reads the layers.
 pub(crate) fn load<T>(layers: Layers<'_>) -> Result<Loaded<T>, ConfigError>
 where
-    T: Default + Serialize + DeserializeOwned,
+    T: Default + Serialize + DeserializeOwned + JsonSchema,
 {
     let defaults = keys::values(&T::default())?;
+    let all_keys = LazyCell::new(schema::keys::<T>);
     let mut table = layers.computed.clone();
     let files = file::read_all(layers.file, layers.environment)?;
     for file in &files {
         table.overlay(file.table.clone());
     }
-    let (variables, mut warnings) = variables::layer(layers.environment, &defaults)?;
+    let (variables, mut warnings) = variables::layer(layers.environment, &defaults, &all_keys)?;
     table.overlay(variables);
     table.overlay(overrides::layer(layers.overrides));
 
     let settings = deserialize::settings(&table, layers.environment.home())
-        .map_err(|fault| fault.explain(defaults.iter().map(|(key, _)| key.as_str())))?;
+        .map_err(|fault| fault.explain(all_keys.iter().map(String::as_str)))?;
     let sources = table.sources();
     for file in &files {
         warnings.extend(exposure(file, &settings, &sources)?);

@@ -1,5 +1,5 @@
 //! What the JSON schema of the settings says about each key. Making a schema takes far longer
-//! than reading a configuration, so this is for the reference only.
+//! than reading a configuration, so nothing that happens at every start may need this.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -25,22 +25,38 @@ pub(crate) fn describe<T: JsonSchema>() -> Vec<Described> {
     found
 }
 
+/// Every key there is. The settings themselves, written out, may leave out a key that is not set.
+pub(crate) fn keys<T: JsonSchema>() -> Vec<String> {
+    let described = describe::<T>().into_iter();
+    described
+        .filter_map(|described| described.kind.map(|_| described.key))
+        .collect()
+}
+
+/// A section's own keys come before the sections in it, so that each stands under its own heading.
 fn describe_members(section: &Map<String, Value>, prefix: &str, found: &mut Vec<Described>) {
-    let Some(members) = section.get("properties").and_then(Value::as_object) else {
-        return;
-    };
-    for (name, schema) in members {
-        let Some(schema) = schema.as_object() else {
-            continue;
-        };
-        let key = format!("{prefix}{name}");
-        let is_section = schema.contains_key("properties");
+    let members = section.get("properties").and_then(Value::as_object);
+    let members = members
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, schema)| Some((format!("{prefix}{name}"), schema.as_object()?)));
+    let (sections, keys): (Vec<_>, Vec<_>) =
+        members.partition(|(_, schema)| schema.contains_key("properties"));
+    for (key, schema) in keys {
         found.push(Described {
-            kind: (!is_section).then(|| kind(schema)),
+            key,
+            kind: Some(kind(schema)),
             description: description(schema),
-            key: key.clone(),
         });
-        describe_members(schema, &format!("{key}."), found);
+    }
+    for (key, schema) in sections {
+        let inner = format!("{key}.");
+        found.push(Described {
+            key,
+            kind: None,
+            description: description(schema),
+        });
+        describe_members(schema, &inner, found);
     }
 }
 

@@ -13,18 +13,15 @@ pub(crate) struct GitSettings {
     /// The directories in which callers of `agentyard serve` may work; none by default.
     /// `agentyard mcp` works in the directory where it was started.
     pub(crate) roots: Vec<PathBuf>,
-    /// How long one git command may take, in milliseconds, before it is killed.
-    pub(crate) command_timeout_ms: u64,
-    /// How much output of one git command is read, in bytes, before it is killed.
-    pub(crate) max_output_bytes: u64,
+    /// How long one call may read a repository, in milliseconds, before it is given up.
+    pub(crate) timeout_ms: u64,
 }
 
 impl Default for GitSettings {
     fn default() -> Self {
         Self {
             roots: Vec::new(),
-            command_timeout_ms: 30_000,
-            max_output_bytes: 8 * 1024 * 1024,
+            timeout_ms: 30_000,
         }
     }
 }

@@ -1,11 +1,15 @@
 //! `agentyard config show`: every value and where it came from.
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::ConfigError;
 use super::keys;
 use super::loader::Loaded;
+use super::schema;
 use super::source::Source;
 
 /// One value and where it came from.
@@ -16,7 +20,7 @@ pub(crate) struct Shown {
     source: Source,
 }
 
-impl<T: Serialize> Loaded<T> {
+impl<T: Serialize + JsonSchema> Loaded<T> {
     /// Where the value of a key came from.
     pub(crate) fn source_of(&self, key: &str) -> Source {
         self.sources.get(key).cloned().unwrap_or(Source::Default)
@@ -24,7 +28,8 @@ impl<T: Serialize> Loaded<T> {
 
     /// Every value, sorted by key; secrets are stars.
     pub(crate) fn shown(&self) -> Result<Vec<Shown>, ConfigError> {
-        let values = keys::values(&self.settings)?;
+        let unset = schema::keys::<T>().into_iter().map(|key| (key, Value::Null));
+        let values: BTreeMap<_, _> = unset.chain(keys::values(&self.settings)?).collect();
         let shown = values.into_iter().map(|(key, value)| Shown {
             source: self.source_of(&key),
             key,

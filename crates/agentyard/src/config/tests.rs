@@ -5,8 +5,8 @@ use super::*;
 
 #[test]
 fn every_alias_sets_a_key_that_exists() {
-    let keys = keys::values(&Config::default()).unwrap();
-    let known = |key: &str| keys.iter().any(|(known, _)| known == key);
+    let keys = schema::keys::<Config>();
+    let known = |key: &str| keys.iter().any(|known| known == key);
     for alias in OWN.iter().chain(ALIASES) {
         match alias.effect {
             Effect::Sets(key) | Effect::Converts(key, _, _) => {
@@ -20,16 +20,36 @@ fn every_alias_sets_a_key_that_exists() {
 
 #[test]
 fn no_two_keys_share_a_variable() {
-    let mut variables: Vec<_> = keys::values(&Config::default())
-        .unwrap()
+    let mut variables: Vec<_> = schema::keys::<Config>()
         .iter()
-        .map(|(key, _)| keys::variable_of(key))
+        .map(|key| keys::variable_of(key))
         .collect();
     variables.extend(OWN.iter().map(|alias| alias.name.to_owned()));
     let count = variables.len();
     variables.sort_unstable();
     variables.dedup();
     assert_eq!(variables.len(), count);
+}
+
+#[test]
+fn the_schema_knows_every_key_that_is_written_out() {
+    let keys = schema::keys::<Config>();
+    for (key, _) in keys::values(&Config::default()).unwrap() {
+        assert!(keys.contains(&key), "{key}");
+    }
+}
+
+#[test]
+fn every_key_can_be_set_by_its_variable() {
+    for key in schema::keys::<Config>() {
+        let environment = Environment::of(&[(&keys::variable_of(&key), "x")]);
+        // Whether the value is any good is another matter, as long as it arrives.
+        let arrived = match load(&environment, None, &[]) {
+            Ok(loaded) => loaded.sources.contains_key(&key),
+            Err(error) => error.to_string().contains(&format!("`{key}`")),
+        };
+        assert!(arrived, "{key}");
+    }
 }
 
 #[test]
@@ -89,17 +109,19 @@ fn the_aliases_of_other_servers_are_understood() {
     for line in [
         "http.listen = \"[::1]:3015\"  # $MCP_HTTP_HOST and $MCP_HTTP_PORT\n",
         "auth.mode = \"jwt\"  # $MCP_AUTH_MODE\n",
-        "auth.secret = \"********\"  # $MCP_AUTH_SECRET_KEY\n",
+        "auth.jwt.secret = \"********\"  # $MCP_AUTH_SECRET_KEY\n",
         "git.roots = [\"/home/ada/work\"]  # $GIT_BASE_DIR\n",
-        "git.command_timeout_ms = 1000  # $GIT_MAX_COMMAND_TIMEOUT_MS\n",
-        "git.max_output_bytes = 2097152  # $GIT_MAX_BUFFER_SIZE_MB\n",
+        "git.timeout_ms = 1000  # $GIT_MAX_COMMAND_TIMEOUT_MS\n",
         "log.filter = \"warn\"  # $MCP_LOG_LEVEL\n",
         "output.level = \"full\"  # $MCP_RESPONSE_VERBOSITY\n",
         "# store.url is not set\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    assert_eq!(loaded.settings.auth.secret.unwrap().expose(), " with, commas ");
+    assert_eq!(
+        loaded.settings.auth.jwt.secret.unwrap().expose(),
+        " with, commas "
+    );
     assert_eq!(loaded.warnings, [""; 0]);
 }
 
@@ -130,7 +152,7 @@ fn a_variable_that_spells_out_its_key_is_strongest() {
 #[test]
 fn the_reference_names_every_key_and_variable() {
     let reference = reference_markdown().unwrap();
-    for (key, _) in keys::values(&Config::default()).unwrap() {
+    for key in schema::keys::<Config>() {
         assert!(reference.contains(&format!("| `{key}` |")), "{key}");
         assert!(
             reference.contains(&format!("`{}`", keys::variable_of(&key))),

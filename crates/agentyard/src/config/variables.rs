@@ -1,5 +1,7 @@
 //! The layer of the environment: every key by its variable, and the aliases.
 
+use std::cell::LazyCell;
+
 use serde_json::Value;
 
 use super::ConfigError;
@@ -15,9 +17,13 @@ use super::tree::Table;
 const LISTEN: &str = "http.listen";
 
 /// The layer of the environment, and a warning for each variable that looks like ours and is not.
-pub(crate) fn layer(
+///
+/// The defaults name nearly every key and are quickly had; the list of all is made only for a variable
+/// whose key is not among them.
+pub(crate) fn layer<F: FnOnce() -> Vec<String>>(
     environment: &Environment,
     defaults: &[(String, Value)],
+    all_keys: &LazyCell<Vec<String>, F>,
 ) -> Result<(Table, Vec<String>), ConfigError> {
     let mut layer = Layer::default();
     for alias in ALIASES.iter().chain(OWN) {
@@ -31,7 +37,7 @@ pub(crate) fn layer(
         .filter(|name| !is_own(name))
     {
         if let Some(text) = environment.text(name)? {
-            layer.variable(name, text, defaults);
+            layer.variable(name, text, defaults, all_keys);
         }
     }
     Ok((layer.table, layer.warnings))
@@ -95,13 +101,21 @@ impl<'a> Layer<'a> {
         );
     }
 
-    fn variable(&mut self, name: &str, text: &str, defaults: &[(String, Value)]) {
-        if let Some((key, _)) = defaults.iter().find(|(key, _)| variable_of(key) == name) {
+    fn variable<F: FnOnce() -> Vec<String>>(
+        &mut self,
+        name: &str,
+        text: &str,
+        defaults: &[(String, Value)],
+        all_keys: &LazyCell<Vec<String>, F>,
+    ) {
+        let of_this_name = |key: &&String| variable_of(key) == name;
+        let quickly = defaults.iter().map(|(key, _)| key).find(of_this_name);
+        if let Some(key) = quickly.or_else(|| all_keys.iter().find(of_this_name)) {
             self.table.set(key, text, Source::Variable(name.to_owned()));
             return;
         }
         // A warning only: other tools may share the prefix.
-        let known: Vec<_> = defaults.iter().map(|(key, _)| variable_of(key)).collect();
+        let known: Vec<_> = all_keys.iter().map(|key| variable_of(key)).collect();
         let own = OWN.iter().map(|alias| alias.name);
         let suggestion = nearest(name, known.iter().map(String::as_str).chain(own))
             .map(|name| format!("; did you mean {name}?"))

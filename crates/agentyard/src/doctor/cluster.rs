@@ -55,16 +55,16 @@ mod tests {
     fn a_configuration_is_found_where_kubectl_would_find_it() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().to_str().unwrap();
-        let look = |variables: &[(&str, &str)]| super::look(&Environment::of(variables)).state;
-        assert_eq!(look(&[("HOME", path)]), State::Missing);
+        let state = |variables: &[(&str, &str)]| look(&Environment::of(variables)).state;
+        assert_eq!(state(&[("HOME", path)]), State::Missing);
         std::fs::create_dir(home.path().join(".kube")).unwrap();
         std::fs::write(home.path().join(".kube/config"), "").unwrap();
-        assert_eq!(look(&[("HOME", path)]), State::Ok);
+        assert_eq!(state(&[("HOME", path)]), State::Ok);
         assert_eq!(
-            look(&[("HOME", path), ("KUBECONFIG", "/nowhere")]),
+            state(&[("HOME", path), ("KUBECONFIG", "/nowhere")]),
             State::Missing
         );
         let listed = format!("/nowhere:{path}/.kube/config");
-        assert_eq!(look(&[("KUBECONFIG", &listed)]), State::Ok);
+        assert_eq!(state(&[("KUBECONFIG", &listed)]), State::Ok);
     }
 }

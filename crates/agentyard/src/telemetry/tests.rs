@@ -1,14 +1,14 @@
 //! Telemetry is global to a process, and the SDK reads the environment of its process. So each
 //! test here starts this very test program again, as a child that plays one part.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+mod collector;
+
 use std::process::{Command, Output, Stdio};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use opentelemetry::KeyValue;
 
+use self::collector::{Collector, Manner};
 use super::*;
 
 /// The variable that tells a child its part.
@@ -282,71 +282,4 @@ fn a_wrong_endpoint_is_told_and_work_goes_on() {
 
 fn contains(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
-}
-
-/// What a collector does with a request.
-#[derive(Clone, Copy, PartialEq)]
-enum Manner {
-    Answering,
-    Silent,
-}
-
-/// A collector on loopback that keeps what it is sent.
-struct Collector {
-    url: String,
-    received: mpsc::Receiver<Received>,
-}
-
-struct Received {
-    path: String,
-    head: String,
-    body: Vec<u8>,
-}
-
-impl Collector {
-    fn start(manner: Manner) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let (sender, received) = mpsc::channel();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let sender = sender.clone();
-                std::thread::spawn(move || serve(stream, manner, &sender));
-            }
-        });
-        Self { url, received }
-    }
-}
-
-fn serve(stream: TcpStream, manner: Manner, sender: &mpsc::Sender<Received>) {
-    let mut reader = BufReader::new(stream);
-    while let Some(received) = read_request(&mut reader) {
-        if manner == Manner::Silent {
-            std::thread::park();
-        }
-        sender.send(received).unwrap();
-        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-        reader.get_mut().write_all(answer).unwrap();
-    }
-}
-
-fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Received> {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head).ok()? == 0 {
-            return None;
-        }
-    }
-    let head = head.to_lowercase();
-    let length = head
-        .split("content-length: ")
-        .nth(1)?
-        .lines()
-        .next()?
-        .parse()
-        .ok()?;
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let path = head.split(' ').nth(1)?.to_owned();
-    Some(Received { path, head, body })
 }

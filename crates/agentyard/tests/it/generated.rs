@@ -12,9 +12,17 @@ fn generated_documents_are_current() {
     fs::copy(source.join("README.md"), place.home().join("README.md")).unwrap();
     let output = place.run(&["generate", "."]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    for document in ["README.md", "docs/reference/openapi.json", "docs/reference/tools.md", "docs/reference/configuration.md"] {
+    for document in [
+        "README.md",
+        "docs/reference/openapi.json",
+        "docs/reference/tools.md",
+        "docs/reference/configuration.md",
+    ] {
         let committed = fs::read_to_string(source.join(document)).unwrap_or_default();
         let made = fs::read_to_string(place.home().join(document)).unwrap();
-        assert!(committed == made, "{document} is not current: run `cargo xtask generate`");
+        assert!(
+            committed == made,
+            "{document} is not current: run `cargo xtask generate`"
+        );
     }
 }

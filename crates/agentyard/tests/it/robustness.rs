@@ -20,7 +20,10 @@ fn what_is_no_message_is_answered_and_the_next_call_works() {
     assert!(client.receive()["error"].is_object());
     let unknown = client.request(9, "yard/unknown", json!({}));
     assert_eq!(unknown["error"]["code"], -32601);
-    assert_eq!(client.call(10, "git_status", json!({}))["result"]["isError"], false);
+    assert_eq!(
+        client.call(10, "git_status", json!({}))["result"]["isError"],
+        false
+    );
 }
 
 #[test]
@@ -29,10 +32,21 @@ fn an_argument_of_ten_megabytes_is_refused_in_few_words() {
     let mut client = StdioClient::initialized(&place, repository.path(), &[]);
     let answer = client.call(2, "git_log", json!({ "revision": "x".repeat(10_000_000) }));
     assert_eq!(answer["result"]["isError"], true);
-    assert!(answer.to_string().len() < 4_000, "{} bytes", answer.to_string().len());
+    assert!(
+        answer.to_string().len() < 4_000,
+        "{} bytes",
+        answer.to_string().len()
+    );
     let answer = client.call(3, "git_log", json!({ "y".repeat(10_000_000): 1 }));
-    assert!(answer.to_string().len() < 4_000, "{} bytes", answer.to_string().len());
-    assert_eq!(client.call(4, "git_status", json!({}))["result"]["isError"], false);
+    assert!(
+        answer.to_string().len() < 4_000,
+        "{} bytes",
+        answer.to_string().len()
+    );
+    assert_eq!(
+        client.call(4, "git_status", json!({}))["result"]["isError"],
+        false
+    );
 }
 
 #[test]
@@ -41,7 +55,10 @@ fn a_line_past_all_bounds_is_refused_and_the_next_call_works() {
     let mut client = StdioClient::initialized(&place, repository.path(), &[]);
     client.send_line(&"x".repeat(20 * 1024 * 1024));
     assert!(client.receive()["error"].is_object());
-    assert_eq!(client.call(2, "git_status", json!({}))["result"]["isError"], false);
+    assert_eq!(
+        client.call(2, "git_status", json!({}))["result"]["isError"],
+        false
+    );
 }
 
 #[test]
@@ -90,7 +107,10 @@ fn two_clients_on_one_data_directory_do_not_disturb_each_other() {
     let mut second = StdioClient::initialized(&place, repository.path(), &[]);
     for round in 0..10 {
         let name = format!("token-{round}");
-        let (one, other) = (json!({ "name": format!("{name}-a") }), json!({ "name": format!("{name}-b") }));
+        let (one, other) = (
+            json!({ "name": format!("{name}-a") }),
+            json!({ "name": format!("{name}-b") }),
+        );
         first.send(&json!({ "jsonrpc": "2.0", "id": 100 + round, "method": "tools/call", "params": { "name": "token_create", "arguments": one } }));
         second.send(&json!({ "jsonrpc": "2.0", "id": 100 + round, "method": "tools/call", "params": { "name": "token_create", "arguments": other } }));
         for client in [&mut first, &mut second] {
@@ -99,7 +119,13 @@ fn two_clients_on_one_data_directory_do_not_disturb_each_other() {
         }
     }
     let list = first.call(500, "token_list", json!({ "limit": 100 }));
-    assert_eq!(list["result"]["structuredContent"]["tokens"].as_array().unwrap().len(), 20);
+    assert_eq!(
+        list["result"]["structuredContent"]["tokens"]
+            .as_array()
+            .unwrap()
+            .len(),
+        20
+    );
     first.kill();
     drop(second);
     let verified = place.json(&["audit", "verify", "--json"]);
@@ -111,6 +137,11 @@ fn a_call_that_is_called_off_is_not_answered_and_the_next_one_is() {
     let (place, repository) = (Place::new(), TestRepository::with_commit("a", "a"));
     let mut client = StdioClient::initialized(&place, repository.path(), &[]);
     client.send(&json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": { "name": "git_log", "arguments": {} } }));
-    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } }));
-    assert_eq!(client.call(6, "git_status", json!({}))["result"]["isError"], false);
+    client.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } }),
+    );
+    assert_eq!(
+        client.call(6, "git_status", json!({}))["result"]["isError"],
+        false
+    );
 }

@@ -25,9 +25,21 @@ fn a_token_is_in_no_answer_and_in_no_log() {
     let place = Place::new();
     let address = format!("127.0.0.1:{}", free_port());
     let log = std::fs::File::create(place.home().join("log")).unwrap();
-    let mut command = place.command(&["serve", "--listen", &address, "--set", "log.filter=trace,rmcp=trace,hyper=trace"]);
+    let mut command = place.command(&[
+        "serve",
+        "--listen",
+        &address,
+        "--set",
+        "log.filter=trace,rmcp=trace,hyper=trace",
+    ]);
     let server = Server::of(command.stderr(Stdio::from(log)), &address);
-    let good = server.greeting.lines().find(|line| line.trim().starts_with("ay_")).unwrap().trim().to_owned();
+    let good = server
+        .greeting
+        .lines()
+        .find(|line| line.trim().starts_with("ay_"))
+        .unwrap()
+        .trim()
+        .to_owned();
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "git_status", "arguments": { "path": KNOWN, "token": KNOWN } } }).to_string();
     let mut said = String::new();
     for token in [KNOWN, &good] {
@@ -35,11 +47,19 @@ fn a_token_is_in_no_answer_and_in_no_log() {
             format!("GET /api/v1/whoami HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}"),
             format!("GET /api/v1/whoami HTTP/1.1\r\nHost: {address}\r\nAuthorization: bearer  {token}"),
             format!("GET /api/v1/whoami HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic {token}"),
-            format!("GET /api/v1/whoami HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAuthorization: Bearer {token}"),
-            format!("GET /api/v1/whoami HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}{token}\u{7f}"),
+            format!(
+                "GET /api/v1/whoami HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAuthorization: Bearer {token}"
+            ),
+            format!(
+                "GET /api/v1/whoami HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}{token}\u{7f}"
+            ),
             format!("GET /api/v1/nothing HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}"),
-            format!("DELETE /api/v1/tokens/tok_1 HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}"),
-            format!("GET /api/v1/tokens?limit=x HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}"),
+            format!(
+                "DELETE /api/v1/tokens/tok_1 HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}"
+            ),
+            format!(
+                "GET /api/v1/tokens?limit=x HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}"
+            ),
             format!("GET /api/v1/whoami HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer {token}"),
             format!("BREW /api/v1/whoami HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}"),
         ] {
@@ -60,7 +80,13 @@ fn a_token_is_in_no_answer_and_in_no_log() {
         }
     }
     let cli = place
-        .command(&["token", "list", "--server", &format!("http://{address}"), "--json"])
+        .command(&[
+            "token",
+            "list",
+            "--server",
+            &format!("http://{address}"),
+            "--json",
+        ])
         .env("AGENTYARD_TOKEN", KNOWN)
         .output()
         .unwrap();
@@ -74,6 +100,9 @@ fn a_token_is_in_no_answer_and_in_no_log() {
         let line = log.lines().find(|line| line.contains(secret));
         // Trace logs of the transport, asked for by name, show bodies; the token was put into
         // one as an argument, and nowhere else may it stand.
-        assert!(line.is_none_or(|line| line.contains("git_status") && secret == KNOWN), "in the log: {line:?}");
+        assert!(
+            line.is_none_or(|line| line.contains("git_status") && secret == KNOWN),
+            "in the log: {line:?}"
+        );
     }
 }

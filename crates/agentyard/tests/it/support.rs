@@ -152,7 +152,10 @@ impl StdioClient {
         drop(this.input.take());
         let (reader, writer) = std::io::pipe().unwrap();
         drop(writer);
-        drop(std::mem::replace(&mut this.output, BufReader::new(ChildStdout::from(std::os::fd::OwnedFd::from(reader)))));
+        drop(std::mem::replace(
+            &mut this.output,
+            BufReader::new(ChildStdout::from(std::os::fd::OwnedFd::from(reader))),
+        ));
         let started = Instant::now();
         while started.elapsed() < PATIENCE {
             if this.child.try_wait().unwrap().is_some() {
@@ -223,7 +226,9 @@ impl Server {
         // It greets before it serves; the first line is always there.
         output.read_line(&mut greeting).unwrap();
         let mut rest = String::new();
-        while greeting.contains("token") != rest.contains("export") && output.read_line(&mut rest).unwrap() > 0 {}
+        while greeting.contains("token") != rest.contains("export")
+            && output.read_line(&mut rest).unwrap() > 0
+        {}
         Self {
             child,
             address: address.to_owned(),
@@ -235,13 +240,12 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn process_id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Asks it to stop, and waits until it has.
     pub(crate) fn terminate(mut self) -> bool {
-        let killed = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        let killed = Command::new("kill")
+            .arg(self.child.id().to_string())
+            .status()
+            .unwrap();
         assert!(killed.success());
         let started = Instant::now();
         while started.elapsed() < PATIENCE {
@@ -262,5 +266,9 @@ impl Drop for Server {
 }
 
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
 }

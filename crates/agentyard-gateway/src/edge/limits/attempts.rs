@@ -10,7 +10,9 @@ use agentyard_model::Secret;
 use tokio::time::Instant;
 
 use crate::edge::peer::network_of;
-use crate::edge::refusal::{Refusal, RefusalKind};
+use agentyard_services::ErrorKind;
+
+use crate::edge::refusal::Refusal;
 
 const WINDOW: Duration = Duration::from_secs(60);
 const CLEAN_PAUSE: Duration = Duration::from_secs(5);
@@ -115,7 +117,7 @@ impl Window {
 
 fn too_many(wait: Duration) -> Refusal {
     Refusal::new(
-        RefusalKind::LimitExceeded,
+        ErrorKind::LimitExceeded,
         "too many failed attempts from this address; wait, and try again with a token that is valid",
     )
     .with_hint("The limit is `http.failed_attempts_per_minute`.")

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-use crate::edge::refusal::{Refusal, RefusalKind};
+use agentyard_services::ErrorKind;
+
+use crate::edge::refusal::Refusal;
 
 /// The middleware: refuses a body that says it is too large, and cuts off one that does not
 /// say so.
@@ -32,7 +34,7 @@ pub async fn read_body(body: Body, limit: usize) -> Result<Bytes, Refusal> {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if is_over_limit(&*error) => Err(too_large(limit)),
         Err(_) => Err(Refusal::new(
-            RefusalKind::InvalidInput,
+            ErrorKind::InvalidInput,
             "the request's body broke off; send it again",
         )),
     }
@@ -52,7 +54,7 @@ fn is_over_limit(error: &(dyn std::error::Error + 'static)) -> bool {
 
 fn too_large(limit: usize) -> Refusal {
     Refusal::new(
-        RefusalKind::LimitExceeded,
+        ErrorKind::LimitExceeded,
         format!("the request's body is larger than {limit} bytes; send less at once"),
     )
     .with_status(StatusCode::PAYLOAD_TOO_LARGE)
@@ -77,7 +79,7 @@ mod tests {
         for body in [unsized_body(9), Body::from(vec![0; 9])] {
             let refusal = read_body(body, 8).await.unwrap_err();
             assert_eq!(refusal.status(), 413);
-            assert_eq!(refusal.kind(), RefusalKind::LimitExceeded);
+            assert_eq!(refusal.kind(), ErrorKind::LimitExceeded);
         }
         // The tighter limit of a layer is told as what it is.
         let limited = Body::new(Limited::new(unsized_body(9), 8));

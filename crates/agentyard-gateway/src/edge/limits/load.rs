@@ -13,7 +13,9 @@ use http::header::CONTENT_TYPE;
 use http_body_util::BodyExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::edge::refusal::{Refusal, RefusalKind};
+use agentyard_services::ErrorKind;
+
+use crate::edge::refusal::Refusal;
 use crate::edge::settings::HttpSettings;
 
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -76,7 +78,7 @@ fn is_event_stream(response: &Response) -> bool {
 
 fn overloaded(what: &str, setting: &str) -> Refusal {
     Refusal::new(
-        RefusalKind::Unavailable,
+        ErrorKind::Unavailable,
         format!("the server has as many {what} as it can take; try again shortly"),
     )
     .with_hint(format!("The limit is `{setting}`."))

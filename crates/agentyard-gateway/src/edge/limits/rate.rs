@@ -19,7 +19,9 @@ use governor::{Quota, RateLimiter};
 use tokio::time::Instant;
 
 use crate::edge::peer::{network_of, peer_of};
-use crate::edge::refusal::{Refusal, RefusalKind};
+use agentyard_services::ErrorKind;
+
+use crate::edge::refusal::Refusal;
 use crate::edge::settings::HttpSettings;
 
 /// How many requests come between two clean-ups.
@@ -109,7 +111,7 @@ pub async fn limit_rate(State(limits): State<Arc<RateLimits>>, request: Request,
 
 fn too_fast(wait: Duration) -> Refusal {
     Refusal::new(
-        RefusalKind::LimitExceeded,
+        ErrorKind::LimitExceeded,
         "too many requests; wait before the next",
     )
     .with_hint("The limits are `http.requests_per_second` and `http.request_burst`.")

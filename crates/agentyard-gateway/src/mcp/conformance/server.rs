@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
-    DiscoverResult, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -42,7 +42,11 @@ impl ServerHandler for ConformanceServer {
         info
     }
 
-    async fn initialize(&self, request: InitializeRequestParams, context: Context) -> Result<InitializeResult, ErrorData> {
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: Context,
+    ) -> Result<InitializeResult, ErrorData> {
         let mut result = self.server.initialize(request, context).await?;
         self.fixtures.declare(&mut result.capabilities);
         Ok(result)
@@ -65,14 +69,22 @@ impl ServerHandler for ConformanceServer {
         fixture.or_else(|| self.server.get_tool(name))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: Context,
+    ) -> Result<CallToolResponse, ErrorData> {
         match self.fixtures.call_tool(&request, &context).await {
             Some(answer) => answer,
             None => self.server.call_tool(request, context).await,
         }
     }
 
-    async fn list_resources(&self, request: Page, context: Context) -> Result<ListResourcesResult, ErrorData> {
+    async fn list_resources(
+        &self,
+        request: Page,
+        context: Context,
+    ) -> Result<ListResourcesResult, ErrorData> {
         let mut list = self.server.list_resources(request, context).await?;
         list.resources.extend(self.fixtures.resources());
         Ok(list)
@@ -105,14 +117,22 @@ impl ServerHandler for ConformanceServer {
         Ok(list)
     }
 
-    async fn get_prompt(&self, request: GetPromptRequestParams, context: Context) -> Result<GetPromptResponse, ErrorData> {
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: Context,
+    ) -> Result<GetPromptResponse, ErrorData> {
         match self.fixtures.get_prompt(&request, &context) {
             Some(answer) => answer,
             None => self.server.get_prompt(request, context).await,
         }
     }
 
-    async fn complete(&self, request: CompleteRequestParams, _: Context) -> Result<CompleteResult, ErrorData> {
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: Context,
+    ) -> Result<CompleteResult, ErrorData> {
         self.fixtures.complete(&request)
     }
 
@@ -137,7 +157,11 @@ impl ServerHandler for ConformanceServer {
         self.fixtures.listen(context).await
     }
 
-    async fn on_custom_request(&self, request: CustomRequest, context: Context) -> Result<CustomResult, ErrorData> {
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: Context,
+    ) -> Result<CustomResult, ErrorData> {
         self.server.on_custom_request(request, context).await
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{extract::Request, middleware, middleware::Next, response::Response};
+use axum::{Router, extract::Request, middleware, middleware::Next, response::Response};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -20,7 +20,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::sessions::{BoundSessions, SessionLimits, SessionOwner};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+
+use crate::mcp::REVISIONS;
+use crate::mcp::answers::mend_answers;
+use crate::mcp::sessions::{BoundSessions, SessionLimits, SessionOwner, bind_session_to_subject};
 
 const SOON: Duration = Duration::from_secs(5);
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -362,6 +366,24 @@ impl ServerHandler for Waiting {
     }
 }
 
+fn router(
+    sessions: &Arc<BoundSessions>,
+    stop: CancellationToken,
+    handler: impl Fn() -> Waiting + Send + Sync + 'static,
+) -> Router {
+    let config = StreamableHttpServerConfig::default().with_cancellation_token(stop);
+    let service = StreamableHttpService::new(move || Ok(handler()), Arc::clone(sessions), config);
+    Router::new()
+        .route_service("/mcp", service)
+        .layer(middleware::from_fn(|request, next| {
+            mend_answers(REVISIONS, request, next)
+        }))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(sessions),
+            bind_session_to_subject,
+        ))
+}
+
 struct Server {
     address: SocketAddr,
     handler: Waiting,
@@ -376,8 +398,7 @@ impl Server {
         let stop = CancellationToken::new();
         let router = {
             let handler = handler.clone();
-            crate::router(&sessions, stop.clone(), move || handler.clone())
-                .layer(middleware::from_fn(identify))
+            router(&sessions, stop.clone(), move || handler.clone()).layer(middleware::from_fn(identify))
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

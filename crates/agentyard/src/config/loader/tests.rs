@@ -16,6 +16,8 @@ struct Sample {
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Store {
+    // As some settings do; the key must be known all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<Secret>,
     size: u32,
     words: Vec<String>,

@@ -1,7 +1,7 @@
 //! How much of one file is found in another, measured as git measures it.
 //!
-//! Content is cut into lines, or pieces of 64 bytes, and the pieces that both files have are counted by size. The numbers
-//! have to be git's: a file is a rename or not by whether the measure passes one half.
+//! Content is cut into lines, or pieces of 64 bytes, and the pieces that both files have are counted by size.
+//! The numbers have to be git's: a file is a rename or not by whether the measure passes one half.
 
 /// The pieces of a file: how many bytes there are of each.
 pub(super) struct Fingerprint {
