@@ -130,10 +130,6 @@ mod tests {
 
     use super::*;
 
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a call reads better without the reference"
-    )]
     fn check(message: &str, expected: Expect) {
         expected.assert_eq(&format!("{:?}", split_message(message)));
     }

@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use crate::commit::{Commit, CommitText};
 use crate::history::{CommitRange, History, Simplify, Walk};
 use crate::{Error, ObjectId, Repository, Revision};
-use decorations::Decorations;
 use path_filter::PathFilter;
 
 /// What to show of the history.
@@ -140,6 +139,8 @@ impl From<&CommitRange> for LogTips {
 /// Collects one page of a walk.
 struct Page<'a> {
     local: &'a gix::Repository,
+    /// The same without looking for new packs: shortening an id would look each time.
+    settled: gix::Repository,
     until: i64,
     author: Option<String>,
     grep: Option<String>,
@@ -154,8 +155,11 @@ impl<'a> Page<'a> {
                 .filter(|text| !text.is_empty())
                 .map(|text| text.to_lowercase())
         };
+        let mut settled = local.clone();
+        settled.objects.refresh_never();
         Self {
             local,
+            settled,
             until: query.until.map_or(i64::MAX, Timestamp::as_second),
             author: folded(&query.author),
             grep: folded(&query.grep),
@@ -167,56 +171,66 @@ impl<'a> Page<'a> {
     /// The commits of the page, and whether there are more.
     fn fill(mut self, mut walk: Walk<'_, '_>) -> Result<(Vec<Commit>, bool), Error> {
         let mut commits = Vec::new();
-        let mut decorations = None;
+        let reads_all = self.author.is_some() || self.grep.is_some();
+        let mut more = false;
         while let Some(node) = walk.next()? {
             let history = walk.history();
             let found = history.commit(node);
             if found.time > self.until {
                 continue;
             }
-            // A commit that is passed over unseen is not read.
-            if self.skip > 0 && self.author.is_none() && self.grep.is_none() {
-                self.skip -= 1;
-                continue;
-            }
-            if commits.len() == self.count && self.author.is_none() && self.grep.is_none() {
-                return Ok((commits, true));
-            }
-            let object = self
-                .local
-                .find_object(found.id)
-                .map_err(Error::read(format!("commit {}", found.id)))?;
-            let text = CommitText::decode(found.id, &object.data)?;
-            if !self.matches(&text) {
-                continue;
-            }
+            // Without a filter, what is passed over is not read.
+            let text = if reads_all || (self.skip == 0 && commits.len() < self.count) {
+                let text = self.read(found.id)?;
+                if !self.matches(&text) {
+                    continue;
+                }
+                Some(text)
+            } else {
+                None
+            };
             if self.skip > 0 {
                 self.skip -= 1;
                 continue;
             }
             if commits.len() == self.count {
-                return Ok((commits, true));
+                more = true;
+                break;
             }
-            let decorations = decorations.get_or_insert_with(|| Decorations::read(self.local));
-            let (subject, body) = text.subject_and_body();
-            commits.push(Commit {
-                id: found.id.into(),
-                short_id: gix::prelude::ObjectIdExt::attach(found.id, self.local)
-                    .shorten_or_id()
-                    .to_string(),
-                parents: found
+            if let Some(text) = text {
+                let parents = found
                     .parents
                     .iter()
-                    .map(|&parent| history.commit(parent).id.into())
-                    .collect(),
-                author: text.author,
-                committer: text.committer,
-                subject,
-                body,
-                refs: decorations.of(found.id),
-            });
+                    .map(|&parent| history.commit(parent).id.into());
+                commits.push(self.shown(found.id, parents.collect(), text));
+            }
         }
-        Ok((commits, false))
+        decorations::decorate(self.local, &mut commits);
+        Ok((commits, more))
+    }
+
+    fn read(&self, id: gix::ObjectId) -> Result<CommitText, Error> {
+        let object = self
+            .local
+            .find_object(id)
+            .map_err(Error::read(format!("commit {id}")))?;
+        CommitText::decode(id, &object.data)
+    }
+
+    fn shown(&self, id: gix::ObjectId, parents: Vec<ObjectId>, text: CommitText) -> Commit {
+        let (subject, body) = text.subject_and_body();
+        Commit {
+            id: id.into(),
+            short_id: gix::prelude::ObjectIdExt::attach(id, &self.settled)
+                .shorten_or_id()
+                .to_string(),
+            parents,
+            author: text.author,
+            committer: text.committer,
+            subject,
+            body,
+            refs: Vec::new(),
+        }
     }
 
     fn matches(&self, text: &CommitText) -> bool {

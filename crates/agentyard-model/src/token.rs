@@ -44,8 +44,6 @@ pub struct NewToken {
     pub owner: Option<UserId>,
     /// The token with which it is made.
     pub parent: Option<TokenId>,
-    /// How many tokens stand above it.
-    pub depth: u32,
     /// When it ends by itself.
     pub expires_at: Option<Timestamp>,
 }

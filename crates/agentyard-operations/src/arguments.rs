@@ -73,6 +73,11 @@ fn unknown_argument(unknown: &str, known: &[&str]) -> Error {
 #[must_use]
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     const ALIKE: f64 = 0.75;
+    /// No name is so long, and comparing would take time with the square of the length.
+    const MAX_WORD: usize = 100;
+    if word.len() > MAX_WORD {
+        return None;
+    }
     known
         .iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), *candidate))

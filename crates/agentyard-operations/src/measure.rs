@@ -38,7 +38,7 @@ pub(crate) fn finished(
             // wrong is its own business; what we got wrong is ours.
             match error.kind() {
                 ErrorKind::Internal | ErrorKind::Unavailable => {
-                    tracing::error!(error = error.chain(), "call failed")
+                    tracing::error!(error = error.chain(), "call failed");
                 }
                 _ => tracing::debug!(error = error.chain(), "call refused"),
             }

@@ -29,10 +29,16 @@ pub struct Entry {
     levels: &'static [LevelledField],
     input_schema: fn() -> Map<String, Value>,
     output_schema: fn() -> Map<String, Value>,
-    call: for<'a> fn(Context<'a>, Map<String, Value>, &'a Map<String, Value>, Presentation) -> Call<'a>,
+    call: Call,
 }
 
-type Call<'a> = BoxFuture<'a, Result<Reply>>;
+/// Reads the arguments, against their schema, and does it.
+type Call = for<'a> fn(
+    Context<'a>,
+    Map<String, Value>,
+    &'a Map<String, Value>,
+    Presentation,
+) -> BoxFuture<'a, Result<Reply>>;
 
 impl Entry {
     /// The entry of an operation.

@@ -54,7 +54,7 @@ fn slim(schema: &mut Map<String, Value>) {
         match value {
             Value::Object(inner) if is_schema(inner) => slim(inner),
             Value::Array(items) if key != "enum" => {
-                items.iter_mut().filter_map(Value::as_object_mut).for_each(slim)
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(slim);
             }
             _ => {}
         }

@@ -75,7 +75,7 @@ mod tests {
     fn offered(selection: &Selection) -> Vec<&'static str> {
         registry()
             .iter()
-            .map(|operation| operation.entry())
+            .map(crate::Registered::entry)
             .filter(|entry| selection.offers(entry))
             .map(|entry| entry.name)
             .collect()

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use agentyard_model::{
-    AuditEvent, Caller, Clock, Delegated, MAX_DELEGATION_DEPTH, NewToken, Page, PageRequest, Permission,
-    Permissions, Role, RoleName, Secret, Subject, Token, TokenFilter, TokenId, TokenName, UserId,
+    AuditEvent, Caller, Clock, Delegated, Denied, NewToken, Page, PageRequest, Permission, Permissions, Role,
+    RoleName, Secret, Subject, Token, TokenFilter, TokenId, TokenName, UserId,
 };
 use agentyard_store::{Store, generate_token_secret};
 
@@ -48,13 +48,6 @@ pub struct IssuedToken {
     pub dropped: Permissions,
 }
 
-/// What stands above a token that is being made.
-struct Lineage {
-    owner: Option<UserId>,
-    parent: Option<TokenId>,
-    depth: u32,
-}
-
 impl Tokens {
     pub(crate) fn new(store: Store, clock: Clock) -> Self {
         Self { store, clock }
@@ -68,7 +61,7 @@ impl Tokens {
     pub async fn create(&self, caller: &Caller, request: TokenRequest) -> Result<IssuedToken> {
         caller.require(Permission::AdminUsers)?;
         let expires_at = self.clock.now().after(DAY * days(request.expires_in_days)?);
-        let lineage = self.lineage(caller).await?;
+        let (owner, parent) = lineage(caller)?;
         let role = self.role(caller, request.role).await?;
         let held = caller.permissions.intersection(role.permissions);
         let delegated = Delegated::from_parent(held, request.permissions);
@@ -76,9 +69,8 @@ impl Tokens {
             name: request.name,
             role: role.name,
             permissions: delegated.granted,
-            owner: lineage.owner,
-            parent: lineage.parent,
-            depth: lineage.depth,
+            owner,
+            parent,
             expires_at: Some(expires_at),
         };
         let unmade = |error| from_store("making a token", error);
@@ -131,54 +123,6 @@ impl Tokens {
         ended.ok_or_else(|| Error::not_found(format!("there is no token `{token}`")))
     }
 
-    async fn lineage(&self, caller: &Caller) -> Result<Lineage> {
-        match &caller.subject {
-            // Whoever owns the data directory stands above every row in it.
-            Subject::User { id, .. } if *id == UserId::LOCAL => Ok(Lineage {
-                owner: None,
-                parent: None,
-                depth: 0,
-            }),
-            Subject::User { id, .. } => Ok(Lineage {
-                owner: Some(*id),
-                parent: None,
-                depth: 0,
-            }),
-            Subject::Token { id, .. } => self.lineage_below(caller, *id).await,
-            Subject::External { .. } => Err(Error::new(
-                ErrorKind::Forbidden,
-                "your rights come from an issuer, and a token made here would outlive them",
-            )
-            .hint("get a token from the issuer, or let an administrator of this machine make one")),
-            Subject::Anonymous => Err(agentyard_model::Denied::Anonymous.into()),
-        }
-    }
-
-    async fn lineage_below(&self, caller: &Caller, parent: TokenId) -> Result<Lineage> {
-        let maker = self
-            .store
-            .tokens()
-            .get(caller.tenant, parent)
-            .await
-            .map_err(|error| from_store("looking up the token you hold", error))?
-            .ok_or_else(|| Error::new(ErrorKind::Conflict, "the token you hold has ended meanwhile"))?;
-        let depth = maker.depth + 1;
-        if depth >= MAX_DELEGATION_DEPTH {
-            return Err(Error::new(
-                ErrorKind::Forbidden,
-                format!(
-                    "rights may be passed on {MAX_DELEGATION_DEPTH} times, and the token you hold is the last"
-                ),
-            )
-            .hint("make the token with one that stands higher"));
-        }
-        Ok(Lineage {
-            owner: maker.owner,
-            parent: Some(parent),
-            depth,
-        })
-    }
-
     async fn role(&self, caller: &Caller, name: Option<RoleName>) -> Result<Role> {
         let name = match name {
             Some(name) => name,
@@ -195,6 +139,20 @@ impl Tokens {
                 Error::not_found(format!("there is no role `{name}`"))
                     .hint("the built-in roles are dev, ops, ui, admin")
             })
+    }
+}
+
+/// Who answers for a token that this caller makes, and the token it is made with: one of the two.
+fn lineage(caller: &Caller) -> Result<(Option<UserId>, Option<TokenId>)> {
+    match &caller.subject {
+        Subject::User { id, .. } => Ok((Some(*id), None)),
+        Subject::Token { id, .. } => Ok((None, Some(*id))),
+        Subject::External { .. } => Err(Error::new(
+            ErrorKind::Forbidden,
+            "your rights come from an issuer, and a token made here would outlive them",
+        )
+        .hint("get a token from the issuer, or let an administrator of this machine make one")),
+        Subject::Anonymous => Err(Denied::Anonymous.into()),
     }
 }
 

@@ -88,7 +88,7 @@ fn lines(fields: &Map<String, Value>, depth: usize) -> String {
             )),
             Value::Array(items) if items.iter().any(Value::is_object) => text.push_str(&table(items)),
             Value::Array(items) if items.is_empty() => {
-                text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: none\n"))
+                text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: none\n"));
             }
             Value::Array(items) if items.len() > 4 => {
                 text.push_str(&format!("{indent}{KEY}{name}{KEY:#}\n"));
@@ -173,9 +173,9 @@ mod tests {
         });
         let plain = anstream::adapter::strip_str(&document(&value)).to_string();
         expect![[r#"
-            ahead: 1
             branch: main
-             id  subject 
+            ahead: 1
+             id  subject
              a1  Begin
              b2  Go on
             untracked: a, b

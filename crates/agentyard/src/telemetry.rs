@@ -163,15 +163,7 @@ impl Telemetry {
         (telemetry, problems)
     }
 
-    /// What a Prometheus server reads; empty where nothing is measured.
-    pub(crate) fn render_metrics(&self) -> String {
-        self.exposition
-            .as_ref()
-            .map(Exposition::render)
-            .unwrap_or_default()
-    }
-
-    /// The same as a function, to give away.
+    /// What a Prometheus server reads, as a function to give away; empty where nothing is measured.
     pub(crate) fn metrics_renderer(&self) -> impl Fn() -> String + Clone + Send + Sync + 'static {
         let exposition = self.exposition.clone();
         move || exposition.as_ref().map(Exposition::render).unwrap_or_default()

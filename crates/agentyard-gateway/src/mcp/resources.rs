@@ -1,6 +1,6 @@
 //! Resources: what a client can read without calling a tool.
 
-use agentyard_operations::registry;
+use agentyard_operations::{Registered, registry};
 use agentyard_services::Services;
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
@@ -75,7 +75,7 @@ pub(super) fn completions(scope: &Scope, template: &str, variable: &str, begun: 
     match (template, variable) {
         (TOOL_TEMPLATE, "name") => registry()
             .iter()
-            .map(|operation| operation.entry())
+            .map(Registered::entry)
             .filter(|entry| entry.name.starts_with(begun) && scope.find(entry.name).is_some())
             .map(|entry| entry.name.to_owned())
             .collect(),

@@ -1,5 +1,7 @@
 //! The gateway as a client meets it.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod edge_admission;
 mod edge_jwks;
 mod edge_jwt;

@@ -69,7 +69,8 @@ impl Machine {
                 layout.describe(),
                 refused.join("; ")
             ),
-            "run as a systemd service with Delegate=yes, or as root; without it a sandbox has no limit on memory as a whole",
+            "run as a systemd service with Delegate=yes, or as root; without it a sandbox has no limit on memory \
+             as a whole",
         )
     }
 }

@@ -63,8 +63,9 @@ impl Machine {
         Finding::missing(
             WHAT,
             detail,
-            "use Linux 5.11 or newer with overlayfs, let user namespaces be made, and keep the data directory on a file \
-             system that is no overlay itself (in a container: a volume); without it working trees are checked out",
+            "use Linux 5.11 or newer with overlayfs, let user namespaces be made, and keep the data directory on \
+             a file system that is no overlay itself (in a container: a volume); without it working trees are \
+             checked out",
         )
     }
 

@@ -33,7 +33,6 @@ pub(super) async fn run(store: &Store, name: TokenName) -> Result<Option<(Token,
         permissions: Permissions::ALL,
         owner: Some(owner.id),
         parent: None,
-        depth: 0,
         expires_at: None,
     };
     let token = insert(&mut transaction, TenantId::LOCAL, new, &hash, now).await?;

@@ -45,7 +45,6 @@ pub(crate) fn new_token(name: &str, permissions_text: &str) -> NewToken {
         permissions: permissions(permissions_text),
         owner: None,
         parent: None,
-        depth: 0,
         expires_at: None,
     }
 }

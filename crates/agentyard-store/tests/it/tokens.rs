@@ -70,9 +70,8 @@ on_both_databases!(depth_is_counted_and_bounded, async |database| {
     let store = &database.store;
     let (mut parent, _) = create_token(store, TenantId::LOCAL, new_token("depth-0", "project:read")).await;
     for depth in 1..=agentyard_model::MAX_DELEGATION_DEPTH {
-        let mut new = below(parent.id, new_token("deeper", "project:read"));
+        let new = below(parent.id, new_token("deeper", "project:read"));
         // What the caller says about it does not count.
-        new.depth = 0;
         (parent, _) = create_token(store, TenantId::LOCAL, new).await;
         assert_eq!(parent.depth, depth);
     }

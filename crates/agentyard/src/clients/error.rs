@@ -13,7 +13,8 @@ pub(crate) enum ClientError {
     InvalidUrl { url: String, reason: &'static str },
     /// The name cannot be that of a variable.
     #[error(
-        "`{name}` is no name of an environment variable; use letters, digits and `_`, and give the name, not the token"
+        "`{name}` is no name of an environment variable; use letters, digits and `_`, \
+         and give the name, not the token"
     )]
     InvalidVariable { name: String },
     /// The program is somewhere that JSON and TOML cannot name.
@@ -45,7 +46,8 @@ pub(crate) enum ClientError {
     },
     /// The file is JSON with comments.
     #[error(
-        "{} holds comments or trailing commas, which would be in the way; it was left as it is. Add this yourself:\n\n{document}",
+        "{} holds comments or trailing commas, which would be in the way; it was left as it is. \
+         Add this yourself:\n\n{document}",
         path.display()
     )]
     Commented { path: PathBuf, document: String },

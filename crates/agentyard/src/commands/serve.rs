@@ -84,9 +84,7 @@ async fn run(config: &Loaded<Config>, arguments: &ServeArgs, telemetry: &Telemet
 /// output, not to the log: the token is for whoever started the server, and once.
 async fn greet(store: &Store, config: &Loaded<Config>, address: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let mut lines = vec![format!(
-        "Agentyard listens on http://{address} (MCP: /mcp, REST: /api)"
-    )];
+    let mut lines = Vec::new();
     if config.settings.auth.mode == AuthMode::Token {
         let name = FIRST_TOKEN
             .parse()
@@ -101,6 +99,9 @@ async fn greet(store: &Store, config: &Loaded<Config>, address: &str) -> Result<
             ));
         }
     }
+    lines.push(format!(
+        "Agentyard listens on http://{address} (MCP: /mcp, REST: /api)"
+    ));
     for line in lines {
         writeln!(out, "{line}").map_err(Failure::output)?;
     }

@@ -15,6 +15,10 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// The variables of this process.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the environment"
+    )]
     pub(crate) fn of_process() -> Self {
         // `vars_os` because `vars` panics on a value that is not Unicode.
         std::env::vars_os().collect()

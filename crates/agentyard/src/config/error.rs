@@ -8,7 +8,10 @@ use super::source::Source;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     /// The file is there, or was asked for, and cannot be read.
-    #[error("could not read the configuration file {}; correct the path or its permissions, or leave it out", path.display())]
+    #[error(
+        "could not read the configuration file {}; correct the path or its permissions, or leave it out",
+        path.display()
+    )]
     Unreadable {
         path: PathBuf,
         #[source]
@@ -25,7 +28,10 @@ pub(crate) enum ConfigError {
         message: String,
     },
     /// There is no such key.
-    #[error("{origin}: there is no setting `{key}`;{} `agentyard config reference` lists all of them", suggestion(nearest.as_deref()))]
+    #[error(
+        "{origin}: there is no setting `{key}`;{} `agentyard config reference` lists all of them",
+        suggestion(nearest.as_deref())
+    )]
     UnknownKey {
         key: String,
         origin: Source,

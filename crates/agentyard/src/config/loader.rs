@@ -97,7 +97,10 @@ fn exposure<T: Serialize>(
         .find(|(key, value)| from_here(key) && value == Secret::STARS)
         .map(|(key, _)| key);
     Ok(secret.map(|key| {
-        format!("the configuration file {path} holds a secret, `{key}`, that everybody on this machine can read; run `chmod 600 {path}`")
+        format!(
+            "the configuration file {path} holds a secret, `{key}`, that everybody on this machine can read; \
+             run `chmod 600 {path}`"
+        )
     }))
 }
 

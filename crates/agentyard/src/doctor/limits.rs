@@ -33,7 +33,8 @@ pub(crate) fn inotify() -> Finding {
         return Finding::ok(WHAT, detail);
     }
     let remedy = format!(
-        "run `sysctl -w fs.inotify.max_user_watches={} fs.inotify.max_user_instances={}`, and keep it in /etc/sysctl.d",
+        "run `sysctl -w fs.inotify.max_user_watches={} fs.inotify.max_user_instances={}`, \
+         and keep it in /etc/sysctl.d",
         watches.max(ENOUGH_WATCHES),
         instances.max(ENOUGH_INSTANCES)
     );

@@ -6,8 +6,8 @@ use tracing_subscriber::filter::Targets;
 /// A log filter cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{part}` is neither a level nor `part=level`; the levels are `off`, `error`, `warn`, `info`, `debug` and `trace`, \
-     as in `info,agentyard_git=debug`"
+    "`{part}` is neither a level nor `part=level`; the levels are `off`, `error`, `warn`, `info`, `debug` and \
+     `trace`, as in `info,agentyard_git=debug`"
 )]
 pub(crate) struct InvalidFilter {
     part: String,

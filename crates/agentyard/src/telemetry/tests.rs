@@ -52,7 +52,6 @@ fn child() {
     }
     if part == "serve" {
         tracing::info!(target: "agentyard", metrics = telemetry.metrics_renderer()(), "measured");
-        assert_eq!(telemetry.metrics_renderer()(), telemetry.render_metrics());
     }
     telemetry.shutdown();
 }

@@ -1,6 +1,11 @@
 //! The binary as its users meet it: over stdio, over HTTP, at a terminal.
 
-#![expect(clippy::disallowed_methods, reason = "these tests start the binary itself")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "these tests start the binary itself, and fail by panicking"
+)]
 
 mod command_line;
 mod generated;

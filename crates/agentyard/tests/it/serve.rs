@@ -103,7 +103,7 @@ fn commands_and_the_bridge_reach_a_server() {
         .env("AGENTYARD_TOKEN", &token)
         .output()
         .unwrap();
-    let identity: Value = serde_json::from_slice(&output.stdout).expect(&text(&output.stderr));
+    let identity: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(identity["role"], "admin");
     let refused = place.run(&["whoami", "--server", &server.url()]);
     assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));

@@ -223,16 +223,17 @@ impl Server {
             assert!(child.try_wait().unwrap().is_none(), "the server ended");
             std::thread::sleep(Duration::from_millis(10));
         }
-        // It greets before it serves; the first line is always there.
-        output.read_line(&mut greeting).unwrap();
-        let mut rest = String::new();
-        while greeting.contains("token") != rest.contains("export")
-            && output.read_line(&mut rest).unwrap() > 0
-        {}
+        // The last line of its greeting says where it listens.
+        while !greeting.contains("listens on") {
+            assert!(
+                output.read_line(&mut greeting).unwrap() > 0,
+                "the server ended: {greeting}"
+            );
+        }
         Self {
             child,
             address: address.to_owned(),
-            greeting: greeting + &rest,
+            greeting,
         }
     }
 

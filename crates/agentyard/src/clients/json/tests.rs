@@ -1,5 +1,6 @@
 use expect_test::{Expect, expect};
-use serde_json::json;
+use proptest::prelude::*;
+use serde_json::{Map, json};
 
 use super::*;
 
@@ -193,5 +194,62 @@ fn something_else_in_our_place_is_refused() {
             error.starts_with(&format!("settings.json: `{key}` is no object")),
             "{error}"
         );
+    }
+}
+
+/// Any JSON value, with texts that look like the syntax around them.
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        r#"[a-z"\\{}\[\],:/ \n\u{e4}]{0,6}"#.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            any_object(inner).prop_map(Value::from),
+        ]
+    })
+}
+
+fn any_object(values: impl Strategy<Value = Value>) -> impl Strategy<Value = Map<String, Value>> {
+    let names = prop_oneof![
+        Just("mcpServers".to_owned()),
+        Just("agentyard".to_owned()),
+        Just("url".to_owned()),
+        r#"[a-z"\\{}:]{0,4}"#.prop_map(String::from),
+    ];
+    proptest::collection::btree_map(names, values, 0..4).prop_map(|members| members.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_file_holds_only_our_entry_changes(root in any_object(any_value()), pretty in any::<bool>()) {
+        let text = if pretty { serde_json::to_string_pretty(&root) } else { serde_json::to_string(&root) }.unwrap();
+        let servers = root.get("mcpServers").cloned().unwrap_or_else(|| json!({}));
+        let Some(servers) = servers.as_object() else {
+            prop_assert!(put_entry(&text).is_err());
+            return Ok(());
+        };
+        let mut entry = servers.get("agentyard").and_then(Value::as_object).cloned().unwrap_or_default();
+        entry.remove("url");
+        entry.insert("command".to_owned(), json!("agentyard"));
+        entry.insert("args".to_owned(), json!(["mcp"]));
+        let mut servers = servers.clone();
+        servers.insert("agentyard".to_owned(), Value::Object(entry));
+        let mut expected = root.clone();
+        expected.insert("mcpServers".to_owned(), Value::Object(servers));
+
+        let edited = put_entry(&text).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Value>(&edited).unwrap(), Value::Object(expected));
+        prop_assert_eq!(put_entry(&edited).unwrap(), edited);
+    }
+
+    #[test]
+    fn no_text_makes_the_editor_stumble(text in r#"[{}\[\]",:/*a\\ \n1\u{e4}]{0,24}"#) {
+        if let Ok(edited) = put_entry(&text) {
+            prop_assert!(serde_json::from_str::<Value>(&edited).is_ok(), "{}", edited);
+        }
     }
 }
