@@ -44,8 +44,11 @@ def measure(servers, options):
     figures = {server.name: {} for server in servers}
     for server in servers:
         log(f"{server.name}: starts and memory")
-        figures[server.name].update(measure_starts(server, options.starts))
-        figures[server.name].update(measure_idle(server, options.calls))
+        try:
+            figures[server.name].update(measure_idle(server, options.calls))
+            figures[server.name].update(measure_starts(server, options.starts))
+        except NoAnswer as why:
+            raise SystemExit(f"{server.name} cannot be measured: {why}") from None
     for size in options.sizes:
         log(f"git_status on {size} ({fixtures.SIZES[size].files} files)")
         repository = fixtures.work_copy(os.path.join(options.work, "fixtures"), size, options.work)

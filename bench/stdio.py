@@ -9,6 +9,7 @@ import os
 import select
 import shutil
 import signal
+import tempfile
 import time
 
 PROTOCOL = "2025-11-25"
@@ -35,10 +36,11 @@ class Server:
             raise NoAnswer(f"{command[0]} is not on the search path")
         their_input, self.input = os.pipe()
         self.output, their_output = os.pipe()
+        self.errors = tempfile.TemporaryFile()
         actions = [
             (os.POSIX_SPAWN_DUP2, their_input, 0),
             (os.POSIX_SPAWN_DUP2, their_output, 1),
-            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, self.errors.fileno(), 2),
         ]
         self.started = time.perf_counter()
         # Not `subprocess`, whose own work would be a visible part of a start of few milliseconds.
@@ -122,6 +124,7 @@ class Server:
         took = time.perf_counter() - before
         self.kill()
         os.close(self.output)
+        self.errors.close()
         return took
 
     def kill(self):
@@ -135,12 +138,16 @@ class Server:
         except ChildProcessError:
             pass
 
+    def ended(self):
+        self.errors.seek(0)
+        return NoAnswer(f"the server has ended: {self.errors.read().decode(errors='replace')[-1000:]}")
+
     def send(self, data):
         while data:
             try:
                 data = data[os.write(self.input, data) :]
             except BrokenPipeError:
-                raise NoAnswer("the server has ended") from None
+                raise self.ended() from None
 
     def receive(self, deadline):
         """The next line."""
@@ -150,7 +157,7 @@ class Server:
                 raise NoAnswer("no answer in time")
             chunk = os.read(self.output, 1 << 16)
             if not chunk:
-                raise NoAnswer("the server has ended")
+                raise self.ended()
             self.received += chunk
         line, _, self.received = self.received.partition(b"\n")
         return line

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::args::Args;
 use crate::failure::{Attempt, Failure, Result};
-use crate::process::{cargo, output, run};
+use crate::process::{cargo, output, run, without_settings};
 use crate::python::Environment;
 use crate::served::Served;
 use crate::supervised::Scratch;
@@ -123,7 +123,7 @@ impl Yard {
     /// A token made where the server keeps its data, as an administrator would on that machine.
     fn token(&self, served: &Served) -> Result<String> {
         let said = output(
-            Command::new(&self.binary)
+            without_settings(&mut Command::new(&self.binary))
                 .args(["token", "create", "clients", "--json", "--data-dir"])
                 .arg(served.data_dir()),
         )?;
@@ -147,7 +147,7 @@ impl Yard {
 
     fn python_check(&self, python: &Environment) -> Command {
         let mut command = Command::new(python.python());
-        command
+        without_settings(&mut command)
             .arg(workspace::root().join("xtask/src/clients/check.py"))
             .arg("--repository")
             .arg(&self.repository)

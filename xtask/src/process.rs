@@ -39,6 +39,16 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     )))
 }
 
+/// Keeps the product's own variables from a program, so that the settings of whoever runs us do
+/// not count.
+pub(crate) fn without_settings(command: &mut Command) -> &mut Command {
+    let ours = std::env::vars_os().map(|(name, _)| name);
+    for name in ours.filter(|name| name.to_string_lossy().starts_with("AGENTYARD_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
 /// Where `program` is on the search path.
 pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::failure::{Attempt, Failure, Result};
+use crate::process::without_settings;
 
 /// Starts its arguments and waits. When standard input closes, which the kernel sees to
 /// even when we are killed, it stops the server and removes the folder. Doing this in a
@@ -106,7 +107,7 @@ impl Supervised {
         if let Some(user) = launch.user {
             command.uid(user.uid).gid(user.gid);
         }
-        let supervisor = command.spawn().attempt("start a server")?;
+        let supervisor = without_settings(&mut command).spawn().attempt("start a server")?;
         Ok(Self {
             supervisor,
             scratch: launch.scratch,

@@ -62,22 +62,15 @@ pub(crate) struct CommitText {
 }
 
 impl CommitText {
-    /// Decodes a commit object.
+    /// Decodes a commit object. Names and dates that git would not write are shown as well as they can be.
     pub(crate) fn decode(id: gix::ObjectId, data: &[u8]) -> Result<Self, Error> {
-        let read_error = || Error::read(format!("commit {id}"));
-        let commit = gix::objs::CommitRef::from_bytes(data, id.kind()).map_err(read_error())?;
-        let encoding = commit
-            .encoding
-            .and_then(|label| Encoding::for_label(label))
-            .unwrap_or(UTF_8);
-        let person = |signature: gix::actor::SignatureRef<'_>| Person {
-            name: line(&decoded(signature.name.trim().as_bstr(), encoding)),
-            email: line(&decoded(signature.email.trim().as_bstr(), encoding)),
-            at: timestamp(signature.seconds()),
-        };
+        let commit = gix::objs::CommitRef::from_bytes(data, id.kind());
+        let commit = commit.map_err(Error::read(format!("commit {id}")))?;
+        let encoding = commit.encoding.and_then(|label| Encoding::for_label(label));
+        let encoding = encoding.unwrap_or(UTF_8);
         Ok(Self {
-            author: person(commit.author().map_err(read_error())?),
-            committer: person(commit.committer().map_err(read_error())?),
+            author: person(commit.author, encoding),
+            committer: person(commit.committer, encoding),
             message: decoded(commit.message, encoding),
         })
     }
@@ -86,6 +79,22 @@ impl CommitText {
     pub(crate) fn subject_and_body(&self) -> (String, String) {
         let (subject, body) = split_message(&self.message);
         (line(&subject), cut(text::without_controls(body), MAX_BODY))
+    }
+}
+
+fn person(written: &BStr, encoding: &'static Encoding) -> Person {
+    let shown = |text: &BStr| line(&decoded(text.trim().as_bstr(), encoding));
+    match gix::actor::SignatureRef::from_bytes(written) {
+        Ok(signature) => Person {
+            name: shown(signature.name),
+            email: shown(signature.email),
+            at: timestamp(signature.seconds()),
+        },
+        Err(_) => Person {
+            name: shown(written),
+            email: String::new(),
+            at: Timestamp::UNIX_EPOCH,
+        },
     }
 }
 
@@ -158,6 +167,17 @@ mod tests {
         assert_eq!(commit.author.at.to_string(), "1970-01-01T00:01:40Z");
         assert_eq!(commit.committer.name, "[31mJürgen");
         assert_eq!(commit.subject_and_body(), ("grün".to_owned(), "bödy".to_owned()));
+    }
+
+    #[test]
+    fn malformed_names_are_shown_as_they_are() {
+        let data = b"tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n\
+            author nobody\ncommitter A <a> never\n\nsubject\n";
+        let id = gix::ObjectId::empty_tree(gix::hash::Kind::Sha1);
+        let commit = CommitText::decode(id, data).unwrap();
+        assert_eq!(commit.author.name, "nobody");
+        assert_eq!(commit.committer.at, Timestamp::UNIX_EPOCH);
+        assert_eq!(commit.subject_and_body().0, "subject");
     }
 
     #[test]

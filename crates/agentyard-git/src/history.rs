@@ -17,8 +17,12 @@ pub(crate) struct History<'repo> {
     shallow: Option<gix::shallow::Commits>,
     known: HashMap<gix::ObjectId, Node>,
     commits: Vec<Commit>,
-    buffer: Vec<u8>,
+    /// Commits read last, for those who want more of them than a walk does: most are wanted right after.
+    recent: HashMap<gix::ObjectId, Vec<u8>>,
 }
+
+/// How many commits are kept as they were read.
+const RECENT: usize = 128;
 
 /// A commit of a [`History`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +62,7 @@ impl<'repo> History<'repo> {
             shallow,
             known: HashMap::new(),
             commits: Vec::new(),
-            buffer: Vec::new(),
+            recent: HashMap::new(),
         })
     }
 
@@ -71,6 +75,17 @@ impl<'repo> History<'repo> {
 
     pub(crate) fn commit(&self, node: Node) -> &Commit {
         &self.commits[node.0]
+    }
+
+    /// The object behind a commit.
+    pub(crate) fn object(&mut self, node: Node) -> Result<Vec<u8>, Error> {
+        let id = self.commit(node).id;
+        if let Some(data) = self.recent.remove(&id) {
+            return Ok(data);
+        }
+        let object = self.objects.find_object(id);
+        let object = object.map_err(Error::read(format!("commit {id}")))?;
+        Ok(object.detach().data)
     }
 
     fn load_node(&mut self, node: Node) -> Result<(), Error> {
@@ -129,16 +144,20 @@ impl<'repo> History<'repo> {
 
     fn object_commit(&mut self, id: gix::ObjectId) -> Result<Stored, Error> {
         let read_error = || Error::read(format!("commit {id}"));
+        let mut buffer = Vec::new();
         let commit = self
             .objects
             .objects
-            .find_commit(&id, &mut self.buffer)
+            .find_commit(&id, &mut buffer)
             .map_err(read_error())?;
-        Ok(Stored {
-            tree: commit.tree(),
-            parents: commit.parents().collect(),
-            // A commit without a readable date sorts last, as in git.
-            time: commit.time().map_or(0, |time| time.seconds),
-        })
+        // A commit without a readable date sorts last, as in git.
+        let time = commit.time().map_or(0, |time| time.seconds);
+        let (tree, parents) = (commit.tree(), commit.parents().collect());
+        drop(commit);
+        if self.recent.len() == RECENT {
+            self.recent.clear();
+        }
+        self.recent.insert(id, buffer);
+        Ok(Stored { tree, parents, time })
     }
 }

@@ -29,10 +29,8 @@ pub struct LogQuery {
     pub author: Option<String>,
     /// Only commits whose message contains this text; upper and lower case are the same.
     pub grep: Option<String>,
-    /// Only commits that change this path, relative to the top of the tree and written as [`display_path`]
-    /// shows it; a directory stands for all in it.
-    ///
-    /// [`display_path`]: crate::display_path
+    /// Only commits that change this path, relative to the top of the tree and written as
+    /// [`display_path`](crate::display_path) shows it; a directory stands for all in it.
     ///
     /// As with `git log -- path`, a merge is shown only if the path differs from all its parents. Where it is
     /// the same as in one of them, only that parent's history is followed: the other lines had no part in
@@ -110,7 +108,8 @@ impl Repository {
             .flatten();
         let simplify = path_filter.as_mut().map(|filter| filter as &mut dyn Simplify);
         let walk = Walk::new(&mut history, &range, simplify, cancel)?;
-        let (commits, more) = Page::new(&local, query).fill(walk)?;
+        let (mut commits, more) = Page::new(&local, query).fill(walk)?;
+        decorations::decorate(self, &local, &mut commits);
         Ok(LogPage { commits, more, tips })
     }
 }
@@ -137,9 +136,8 @@ impl From<&CommitRange> for LogTips {
 }
 
 /// Collects one page of a walk.
-struct Page<'a> {
-    local: &'a gix::Repository,
-    /// The same without looking for new packs: shortening an id would look each time.
+struct Page {
+    /// A handle that does not look for new packs: to shorten an id it would look each time.
     settled: gix::Repository,
     until: i64,
     author: Option<String>,
@@ -148,8 +146,8 @@ struct Page<'a> {
     count: usize,
 }
 
-impl<'a> Page<'a> {
-    fn new(local: &'a gix::Repository, query: &LogQuery) -> Self {
+impl Page {
+    fn new(local: &gix::Repository, query: &LogQuery) -> Self {
         let folded = |text: &Option<String>| {
             text.as_ref()
                 .filter(|text| !text.is_empty())
@@ -158,7 +156,6 @@ impl<'a> Page<'a> {
         let mut settled = local.clone();
         settled.objects.refresh_never();
         Self {
-            local,
             settled,
             until: query.until.map_or(i64::MAX, Timestamp::as_second),
             author: folded(&query.author),
@@ -175,13 +172,13 @@ impl<'a> Page<'a> {
         let mut more = false;
         while let Some(node) = walk.next()? {
             let history = walk.history();
-            let found = history.commit(node);
-            if found.time > self.until {
+            let id = history.commit(node).id;
+            if history.commit(node).time > self.until {
                 continue;
             }
             // Without a filter, what is passed over is not read.
             let text = if reads_all || (self.skip == 0 && commits.len() < self.count) {
-                let text = self.read(found.id)?;
+                let text = CommitText::decode(id, &history.object(node)?)?;
                 if !self.matches(&text) {
                     continue;
                 }
@@ -198,23 +195,12 @@ impl<'a> Page<'a> {
                 break;
             }
             if let Some(text) = text {
-                let parents = found
-                    .parents
-                    .iter()
-                    .map(|&parent| history.commit(parent).id.into());
-                commits.push(self.shown(found.id, parents.collect(), text));
+                let parents = &history.commit(node).parents;
+                let parents = parents.iter().map(|&parent| history.commit(parent).id.into());
+                commits.push(self.shown(id, parents.collect(), text));
             }
         }
-        decorations::decorate(self.local, &mut commits);
         Ok((commits, more))
-    }
-
-    fn read(&self, id: gix::ObjectId) -> Result<CommitText, Error> {
-        let object = self
-            .local
-            .find_object(id)
-            .map_err(Error::read(format!("commit {id}")))?;
-        CommitText::decode(id, &object.data)
     }
 
     fn shown(&self, id: gix::ObjectId, parents: Vec<ObjectId>, text: CommitText) -> Commit {

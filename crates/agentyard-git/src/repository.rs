@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::descriptor::{as_path, magic_path};
 use crate::{Confined, Error};
 use locate::Location;
-pub(crate) use locate::{looks_like_git_dir, parse_git_file};
+pub(crate) use locate::{PATH_FILE_LIMIT, looks_like_git_dir, parse_git_file};
 
 /// An open repository.
 ///

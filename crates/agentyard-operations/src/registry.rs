@@ -180,6 +180,7 @@ impl Registered {
         );
         async {
             let started = Instant::now();
+            context.progress.report(0, None, "started");
             let input_bytes = size_of_object(&arguments);
             let result = async {
                 let level = if entry.levels.is_empty() {

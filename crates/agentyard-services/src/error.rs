@@ -187,13 +187,23 @@ impl From<InvalidCursor> for Error {
 pub(crate) fn from_store(attempted: &str, error: agentyard_store::Error) -> Error {
     use agentyard_store::Error as StoreError;
     match error {
-        StoreError::Unavailable { .. }
-        | StoreError::DataDirectory { .. }
-        | StoreError::InvalidUrl { .. }
-        | StoreError::TooNew { .. } => {
-            Error::new(ErrorKind::Unavailable, format!("{attempted} failed: {error}"))
-                .hint("try again shortly; `agentyard doctor` and the server's log say what is wrong")
-                .because(error)
+        StoreError::Unavailable { .. } => Error::new(
+            ErrorKind::Unavailable,
+            format!("{attempted} failed: the database is unavailable"),
+        )
+        .hint("try again shortly; `agentyard doctor` and the log say what is wrong")
+        .because(error),
+        // What only who runs the server can mend, so it is told in full.
+        StoreError::DataDirectory { .. } | StoreError::InvalidUrl { .. } | StoreError::TooNew { .. } => {
+            let cause = error
+                .source()
+                .map(|cause| format!(": {cause}"))
+                .unwrap_or_default();
+            Error::new(
+                ErrorKind::Unavailable,
+                format!("{attempted} failed: {error}{cause}"),
+            )
+            .hint("`agentyard doctor` looks at the database and the data directory")
         }
         StoreError::NotFound { .. } => Error::not_found(error.to_string()),
         StoreError::Exists { .. }

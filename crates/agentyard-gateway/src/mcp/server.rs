@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agentyard_model::Caller;
 use agentyard_operations::{Context, Face, Progress, Step};
@@ -19,9 +19,9 @@ use rmcp::model::{
     CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
     Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-    LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, Tool,
+    LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities,
+    ServerConfig, SetLevelRequestParams, Tool,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -60,6 +60,10 @@ const OLDER_METHODS: &[&str] = &[
     "resources/subscribe",
     "resources/unsubscribe",
 ];
+
+/// How often a client that asked for progress hears of a call that reports none. Clients
+/// are known to give up after a minute.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
 /// How long clients may keep a list: it changes only with the flags and the caller's rights.
 const LIST_TTL_MS: u64 = 60_000;
@@ -186,16 +190,16 @@ impl McpServer {
     }
 }
 
-/// Passes steps on for as long as there are any.
-async fn forward(
-    peer: &Peer<RoleServer>,
-    token: rmcp::model::ProgressToken,
-    mut steps: watch::Receiver<Step>,
-) {
-    while steps.changed().await.is_ok() {
+/// Passes steps on, and says now and then that the call goes on when there are none:
+/// clients give up on a call of which they hear nothing.
+async fn forward(peer: &Peer<RoleServer>, token: ProgressToken, mut steps: watch::Receiver<Step>) {
+    let mut sent = -1.0_f64;
+    while let Ok(Ok(())) | Err(_) = tokio::time::timeout(SIGN_OF_LIFE, steps.changed()).await {
         let step = steps.borrow_and_update().clone();
-        let mut progress = ProgressNotificationParam::new(token.clone(), step.done as f64);
-        progress.total = step.total.map(|total| total as f64);
+        // The protocol wants a figure that grows each time.
+        sent = (step.done as f64).max(sent + 1.0);
+        let mut progress = ProgressNotificationParam::new(token.clone(), sent);
+        progress.total = step.total.map(|total| (total as f64).max(sent));
         progress.message = Some(step.message).filter(|message| !message.is_empty());
         if peer.notify_progress(progress).await.is_err() {
             return;

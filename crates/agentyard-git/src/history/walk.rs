@@ -128,7 +128,7 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
         Ok(None)
     }
 
-    pub(crate) fn history(&self) -> &History<'repo> {
+    pub(crate) fn history(&mut self) -> &mut History<'repo> {
         self.history
     }
 

@@ -34,11 +34,16 @@ const PRIVATE: &[(&str, Depth)] = &[
     ("logs", Depth::Everything),
 ];
 
+/// Files that gix takes into memory as they are; git never writes them this large.
+const WHOLE_FILE_LIMIT: i64 = 16 << 20;
+
 #[derive(Clone, Copy, PartialEq)]
 enum Depth {
     Entries,
     Everything,
 }
+
+const SPECIAL: &str = "is neither a file nor a directory";
 
 /// Refuses links that leave the roots, and entries that reading would wait for.
 pub(super) fn check(git_dir: &Confined, common_dir: &Confined) -> Result<(), Error> {
@@ -101,13 +106,17 @@ fn check_entries(
         }
         let kind = known_type(directory, child, entry.file_type());
         match kind {
-            FileType::RegularFile => {}
+            FileType::RegularFile => {
+                if is_read_whole(name, child) && size(directory, child) > WHOLE_FILE_LIMIT {
+                    return Err(malformed(base, &joined(name, child), "is too large"));
+                }
+            }
             FileType::Directory if depth == Depth::Everything => below.push(child.to_owned()),
             FileType::Directory => {}
             FileType::Symlink => check_link(base, &joined(name, child))?,
             // git leaves its file system monitor's socket here.
             FileType::Socket => {}
-            _ => return Err(special(base, &joined(name, child))),
+            _ => return Err(malformed(base, &joined(name, child), SPECIAL)),
         }
     }
     for child in below {
@@ -119,6 +128,19 @@ fn check_entries(
         }
     }
     Ok(())
+}
+
+fn is_read_whole(directory: &[u8], name: &[u8]) -> bool {
+    directory.starts_with(b"refs")
+        || directory.is_empty()
+            && matches!(
+                name,
+                b"HEAD" | b"config" | b"config.worktree" | b"shallow" | b"gitdir"
+            )
+}
+
+fn size(directory: impl AsFd, name: &[u8]) -> i64 {
+    rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size)
 }
 
 /// Some file systems leave the type of an entry out.
@@ -135,7 +157,7 @@ fn check_link(base: &Confined, name: &[u8]) -> Result<(), Error> {
     match base.roots().find(&path) {
         Ok(found) => match file_type(&found.descriptor) {
             Ok(FileType::RegularFile | FileType::Directory) => Ok(()),
-            _ => Err(special(base, name)),
+            _ => Err(malformed(base, name, SPECIAL)),
         },
         // A link to nothing reads like nothing. An old way to write a symbolic reference leaves such links.
         Err(Error::NotFound { .. }) => Ok(()),
@@ -147,11 +169,11 @@ fn check_link(base: &Confined, name: &[u8]) -> Result<(), Error> {
     }
 }
 
-fn special(base: &Confined, name: &[u8]) -> Error {
+fn malformed(base: &Confined, name: &[u8], problem: &'static str) -> Error {
     Error::RepositoryMalformed {
         path: base.shown(),
         part: display_path(name.as_bstr()),
-        problem: "is neither a file nor a directory",
+        problem,
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Location {
 }
 
 /// Files with nothing but a path in them are this long at most.
-pub(super) const PATH_FILE_LIMIT: usize = 64 * 1024;
+pub(crate) const PATH_FILE_LIMIT: usize = 64 * 1024;
 
 /// Walks up from `directory` to its root.
 pub(super) fn locate(directory: &Confined) -> Result<Location, Error> {

@@ -5,11 +5,8 @@ use rustix::fs::{AtFlags, FileType};
 
 use super::directory::Directory;
 use crate::descriptor::{as_path, open_child_directory};
-use crate::repository::{looks_like_git_dir, parse_git_file};
+use crate::repository::{PATH_FILE_LIMIT, looks_like_git_dir, parse_git_file};
 use crate::{Confined, Error, Repository};
-
-/// A `.git` file holds one path.
-const GIT_FILE_LIMIT: usize = 64 * 1024;
 
 /// Whether a submodule has another commit checked out than `expected`. One that is not checked out has none,
 /// and neither has one that cannot be opened within the roots: what is out of reach is not reported on.
@@ -37,7 +34,7 @@ pub(super) fn is_repository(directory: &Directory, worktree: &Confined) -> bool 
             return open_child_directory(directory.descriptor(), b".git").is_ok_and(looks_like_git_dir);
         }
         FileType::RegularFile => directory
-            .read(b".git", GIT_FILE_LIMIT)
+            .read(b".git", PATH_FILE_LIMIT)
             .ok()
             .flatten()
             .and_then(|content| parse_git_file(&content)),

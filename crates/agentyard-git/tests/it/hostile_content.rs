@@ -180,3 +180,18 @@ fn deep_directories_do_not_exhaust_the_stack() {
     }
     assert_eq!(yard.status().untracked, ["d/"]);
 }
+
+#[test]
+fn files_that_are_read_whole_may_not_be_endless() {
+    for name in ["HEAD", "config", "shallow", "refs/heads/huge"] {
+        let yard = Yard::with_commit();
+        let path = yard.path(".git").join(name);
+        let file = fs::File::options().create(true).append(true).open(path).unwrap();
+        file.set_len(1 << 40).unwrap();
+        let outcome = yard.try_open("");
+        assert!(
+            matches!(outcome, Err(Error::RepositoryMalformed { .. })),
+            "{name}"
+        );
+    }
+}

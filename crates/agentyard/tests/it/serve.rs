@@ -172,3 +172,166 @@ fn it_refuses_to_be_open_to_all() {
         text(&output.stderr)
     );
 }
+
+fn modern(method: &str, params: Value) -> (String, String) {
+    let mut params = params;
+    params["_meta"] = crate::support::meta();
+    let name = params["name"]
+        .as_str()
+        .map(|name| format!("\r\nMcp-Name: {name}"))
+        .unwrap_or_default();
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let headers = format!(
+        "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}{name}"
+    );
+    (headers, body)
+}
+
+fn tools_at(server: &Server, address: &str, token: &str) -> Vec<String> {
+    let (headers, body) = modern("tools/list", json!({}));
+    let (status, answer) = http(
+        server,
+        &format!("POST {address} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n{headers}"),
+        &body,
+    );
+    assert_eq!(status, 200, "{answer}");
+    let start = answer.find("{\"jsonrpc\"").unwrap();
+    let list: Value = serde_json::Deserializer::from_str(&answer[start..])
+        .into_iter()
+        .next()
+        .unwrap()
+        .unwrap();
+    let tools = list["result"]["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_tool_list_follows_from_address_and_caller() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let administrator = token_of(&server);
+    let made = place
+        .command(&["token", "create", "dev", "--json", "--server", &server.url()])
+        .env("AGENTYARD_TOKEN", &administrator)
+        .output()
+        .unwrap();
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let developer = made["secret"].as_str().unwrap();
+    assert!(tools_at(&server, "/mcp", &administrator).contains(&"token_create".to_owned()));
+    assert!(
+        tools_at(&server, "/mcp", developer)
+            .iter()
+            .all(|name| name.starts_with("git_") || name == "whoami")
+    );
+    assert_eq!(tools_at(&server, "/mcp/core", developer), ["whoami"]);
+    assert_eq!(
+        tools_at(&server, "/mcp?toolsets=core,admin", developer),
+        ["whoami"]
+    );
+    let (headers, body) = modern("tools/list", json!({}));
+    let (status, answer) = http(
+        &server,
+        &format!("POST /mcp/nothing HTTP/1.1\r\nAuthorization: Bearer {developer}\r\n{headers}"),
+        &body,
+    );
+    assert_eq!(status, 404, "{answer}");
+    let (headers, body) = modern("tools/call", json!({ "name": "token_list", "arguments": {} }));
+    let (_, answer) = http(
+        &server,
+        &format!("POST /mcp HTTP/1.1\r\nAuthorization: Bearer {developer}\r\n{headers}"),
+        &body,
+    );
+    assert!(answer.contains("unknown tool"), "{answer}");
+}
+
+#[test]
+fn a_server_that_stops_lets_calls_in_progress_finish() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--auth", "none", "--conformance-fixtures"]);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    // This fixture reports three steps before it answers; the first says that it has begun.
+    let (headers, body) = modern(
+        "tools/call",
+        json!({ "name": "test_tool_with_progress", "arguments": {} }),
+    );
+    let body = body.replace("\"_meta\":{", "\"_meta\":{\"progressToken\":1,");
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\nContent-Length: {}\r\n\r\n{body}",
+        server.address,
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut begun = [0; 16];
+    stream.read_exact(&mut begun).unwrap();
+    assert!(server.terminate(), "it stops cleanly");
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("\"result\""), "{rest}");
+}
+
+#[test]
+fn a_signed_token_names_tenant_role_and_scope() {
+    const SECRET: &str = "a-secret-of-at-least-thirty-two-bytes";
+    let place = Place::new();
+    let address = format!("127.0.0.1:{}", crate::support::free_port());
+    let mut command = place.command(&[
+        "serve",
+        "--listen",
+        &address,
+        "--auth",
+        "jwt",
+        "--set",
+        "auth.jwt.issuer=https://issuer.example",
+        "--set",
+        "auth.jwt.audience=agentyard",
+    ]);
+    let server = Server::of(
+        command
+            .env("MCP_AUTH_SECRET_KEY", SECRET)
+            .stderr(std::process::Stdio::null()),
+        &address,
+    );
+    let signed = |claims: Value| {
+        let mut all = json!({ "iss": "https://issuer.example", "aud": "agentyard", "sub": "ann", "exp": 4_000_000_000_u64 });
+        all.as_object_mut()
+            .unwrap()
+            .extend(claims.as_object().unwrap().clone());
+        jsonwebtoken::encode(
+            &Default::default(),
+            &all,
+            &jsonwebtoken::EncodingKey::from_secret(SECRET.as_bytes()),
+        )
+        .unwrap()
+    };
+    let whoami = |token: &str| {
+        http(
+            &server,
+            &format!("GET /api/v1/whoami HTTP/1.1\r\nAuthorization: Bearer {token}"),
+            "",
+        )
+    };
+    let (status, answer) = whoami(&signed(
+        json!({ "role": "ops", "scope": "openid project:read admin:users" }),
+    ));
+    assert_eq!(status, 200, "{answer}");
+    assert!(
+        answer.contains("\"permissions\":[\"project:read\"]") && answer.contains("\"role\":\"ops\""),
+        "{answer}"
+    );
+    assert_eq!(
+        whoami(&signed(json!({ "tid": "elsewhere" }))).0,
+        403,
+        "an unknown tenant"
+    );
+    assert_eq!(
+        whoami(&signed(json!({ "role": "emperor" }))).0,
+        403,
+        "an unknown role"
+    );
+    assert_eq!(whoami(&signed(json!({ "aud": "others" }))).0, 401);
+}

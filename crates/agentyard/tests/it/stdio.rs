@@ -255,6 +255,21 @@ fn prompts_completion_and_log_level_work() {
     assert_eq!(logged["params"]["data"]["tool"], "whoami");
 }
 
+#[test]
+fn a_client_that_asks_for_progress_hears_of_it() {
+    let (place, repository) = (Place::new(), TestRepository::with_commit("a", "a"));
+    let mut client = StdioClient::initialized(&place, repository.path(), &[]);
+    let params = json!({ "name": "git_status", "arguments": {}, "_meta": { "progressToken": "p-1" } });
+    client.send(&json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }));
+    let progress = client.receive();
+    assert_eq!(progress["method"], "notifications/progress", "{progress}");
+    assert_eq!(
+        progress["params"],
+        json!({ "progressToken": "p-1", "progress": 0.0, "message": "started" })
+    );
+    assert_eq!(client.answer_to(5)["result"]["isError"], false);
+}
+
 /// Every schema as a client sees it: a change of surface is a visible change of this file.
 #[test]
 fn the_tool_list_is_small_and_inline() {
