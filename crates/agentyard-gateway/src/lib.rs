@@ -4,6 +4,9 @@
 //! This crate touches sockets. What it serves comes from the operations; it holds no
 //! rule of its own about who may do what, beyond finding out who calls.
 
+// A call is one future from the transport down to the port, and optimised builds lay it out whole.
+#![recursion_limit = "256"]
+
 pub mod edge;
 
 mod failure;

@@ -1,10 +1,11 @@
 //! Commits as they are shown.
 
-use gix::bstr::{BStr, ByteSlice as _};
+use gix::bstr::BStr;
 use gix::filter::plumbing::encoding::{Encoding, UTF_8};
 use jiff::Timestamp;
 
 use crate::dates::timestamp;
+use crate::raw_commit::{RawCommit, name_and_email, seconds};
 use crate::{Error, ObjectId, text};
 
 /// A commit, its text decoded and without control characters.
@@ -62,10 +63,9 @@ pub(crate) struct CommitText {
 }
 
 impl CommitText {
-    /// Decodes a commit object. Names and dates that git would not write are shown as well as they can be.
+    /// Decodes a commit object.
     pub(crate) fn decode(id: gix::ObjectId, data: &[u8]) -> Result<Self, Error> {
-        let commit = gix::objs::CommitRef::from_bytes(data, id.kind());
-        let commit = commit.map_err(Error::read(format!("commit {id}")))?;
+        let commit = RawCommit::parse(data).ok_or(Error::NotACommit { id: id.into() })?;
         let encoding = commit.encoding.and_then(|label| Encoding::for_label(label));
         let encoding = encoding.unwrap_or(UTF_8);
         Ok(Self {
@@ -83,18 +83,11 @@ impl CommitText {
 }
 
 fn person(written: &BStr, encoding: &'static Encoding) -> Person {
-    let shown = |text: &BStr| line(&decoded(text.trim().as_bstr(), encoding));
-    match gix::actor::SignatureRef::from_bytes(written) {
-        Ok(signature) => Person {
-            name: shown(signature.name),
-            email: shown(signature.email),
-            at: timestamp(signature.seconds()),
-        },
-        Err(_) => Person {
-            name: shown(written),
-            email: String::new(),
-            at: Timestamp::UNIX_EPOCH,
-        },
+    let (name, email) = name_and_email(written);
+    Person {
+        name: line(&decoded(name, encoding)),
+        email: line(&decoded(email, encoding)),
+        at: timestamp(seconds(written)),
     }
 }
 
@@ -167,17 +160,6 @@ mod tests {
         assert_eq!(commit.author.at.to_string(), "1970-01-01T00:01:40Z");
         assert_eq!(commit.committer.name, "[31mJürgen");
         assert_eq!(commit.subject_and_body(), ("grün".to_owned(), "bödy".to_owned()));
-    }
-
-    #[test]
-    fn malformed_names_are_shown_as_they_are() {
-        let data = b"tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n\
-            author nobody\ncommitter A <a> never\n\nsubject\n";
-        let id = gix::ObjectId::empty_tree(gix::hash::Kind::Sha1);
-        let commit = CommitText::decode(id, data).unwrap();
-        assert_eq!(commit.author.name, "nobody");
-        assert_eq!(commit.committer.at, Timestamp::UNIX_EPOCH);
-        assert_eq!(commit.subject_and_body().0, "subject");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::ObjectId;
+
 /// A failure of this crate.
 ///
 /// Messages are meant for the client: they name what the client asked for, never what lies outside the roots.
@@ -90,6 +92,10 @@ pub enum Error {
         #[source]
         source: Option<Box<gix::Error>>,
     },
+
+    /// An object that should be a commit, by a cursor or by another commit, and is not.
+    #[error("{id} is not a commit, or it is damaged")]
+    NotACommit { id: ObjectId },
 
     /// A date in none of the accepted forms.
     #[error("{date:?} is not a date; use RFC 3339, YYYY-MM-DD, or a form such as `2 weeks ago`")]

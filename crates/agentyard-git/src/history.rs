@@ -4,9 +4,8 @@ mod walk;
 
 use std::collections::HashMap;
 
-use gix::objs::FindExt as _;
-
 use crate::Error;
+use crate::raw_commit::RawCommit;
 
 pub(crate) use walk::{CommitRange, Keep, Parent, Simplify, Walk};
 
@@ -80,12 +79,10 @@ impl<'repo> History<'repo> {
     /// The object behind a commit.
     pub(crate) fn object(&mut self, node: Node) -> Result<Vec<u8>, Error> {
         let id = self.commit(node).id;
-        if let Some(data) = self.recent.remove(&id) {
-            return Ok(data);
+        match self.recent.remove(&id) {
+            Some(data) => Ok(data),
+            None => self.read(id),
         }
-        let object = self.objects.find_object(id);
-        let object = object.map_err(Error::read(format!("commit {id}")))?;
-        Ok(object.detach().data)
     }
 
     fn load_node(&mut self, node: Node) -> Result<(), Error> {
@@ -143,21 +140,23 @@ impl<'repo> History<'repo> {
     }
 
     fn object_commit(&mut self, id: gix::ObjectId) -> Result<Stored, Error> {
-        let read_error = || Error::read(format!("commit {id}"));
-        let mut buffer = Vec::new();
-        let commit = self
-            .objects
-            .objects
-            .find_commit(&id, &mut buffer)
-            .map_err(read_error())?;
-        // A commit without a readable date sorts last, as in git.
-        let time = commit.time().map_or(0, |time| time.seconds);
-        let (tree, parents) = (commit.tree(), commit.parents().collect());
-        drop(commit);
+        let data = self.read(id)?;
+        let commit = RawCommit::parse(&data).ok_or(Error::NotACommit { id: id.into() })?;
+        let (tree, time) = (commit.tree, commit.time());
+        let parents = commit.parents;
         if self.recent.len() == RECENT {
             self.recent.clear();
         }
-        self.recent.insert(id, buffer);
+        self.recent.insert(id, data);
         Ok(Stored { tree, parents, time })
+    }
+
+    fn read(&self, id: gix::ObjectId) -> Result<Vec<u8>, Error> {
+        let object = self.objects.find_object(id);
+        let object = object.map_err(Error::read(format!("commit {id}")))?;
+        if object.kind != gix::objs::Kind::Commit {
+            return Err(Error::NotACommit { id: id.into() });
+        }
+        Ok(object.detach().data)
     }
 }

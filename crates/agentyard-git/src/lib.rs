@@ -30,6 +30,7 @@ mod text;
 mod descriptor;
 mod history;
 mod index;
+mod raw_commit;
 mod remote_url;
 mod upstream;
 

@@ -1,10 +1,12 @@
 //! The list of all operations, in a form that knows none of them by type.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use agentyard_model::{AuditEvent, Outcome, Permission, Toolset};
 use agentyard_services::{Error, ErrorKind, Result};
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tracing::Instrument;
@@ -182,7 +184,7 @@ impl Registered {
             let started = Instant::now();
             context.progress.report(0, None, "started");
             let input_bytes = size_of_object(&arguments);
-            let result = async {
+            let result = without_panic(async {
                 let level = if entry.levels.is_empty() {
                     None
                 } else {
@@ -193,7 +195,7 @@ impl Registered {
                     ..presentation
                 };
                 (entry.call)(context, arguments, self.input_schema(), presentation).await
-            }
+            })
             .await;
             measure::finished(entry, face, started.elapsed(), input_bytes, &result);
             if let Err(error) = &result {
@@ -264,6 +266,17 @@ impl Registry {
     }
 }
 
+/// A panic is our fault and this call's end, not the connection's: its client would
+/// otherwise wait for an answer that never comes.
+async fn without_panic<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        Err(Error::new(
+            ErrorKind::Internal,
+            "doing what was asked: it panicked",
+        ))
+    })
+}
+
 /// How many bytes the arguments had, near enough: writing them out again only to
 /// count them would cost more than the figure is worth.
 fn size_of_object(arguments: &Map<String, Value>) -> usize {
@@ -279,5 +292,19 @@ fn size_of_value(value: &Value) -> usize {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(size_of_value).sum(),
         Value::Object(fields) => size_of_object(fields),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_answer_too() {
+        let error = without_panic(async { panic!("oh") as Result<()> })
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        assert_eq!(without_panic(async { Ok(7) }).await.unwrap(), 7);
     }
 }

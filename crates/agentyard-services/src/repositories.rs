@@ -363,6 +363,7 @@ fn from_git(error: git::Error) -> Error {
             Error::new(ErrorKind::Forbidden, message)
         }
         GitError::UnsupportedRepository { .. } => Error::invalid(message),
+        GitError::NotACommit { .. } => Error::new(ErrorKind::Conflict, message),
         GitError::Cancelled => Error::new(ErrorKind::Unavailable, message),
         GitError::OpenDirectory { .. } | GitError::OpenRoot { .. } | GitError::OpenRepository { .. } | GitError::Read { .. } | GitError::ReadFile { .. } => {
             Error::new(ErrorKind::Conflict, message)

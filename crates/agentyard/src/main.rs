@@ -3,6 +3,9 @@
 //! It alone reads the environment, the command line and configuration files, and it
 //! alone prints. Everything it does is in the crates below.
 
+// As in the gateway: a call is one future.
+#![recursion_limit = "256"]
+
 mod cli;
 mod clients;
 mod commands;

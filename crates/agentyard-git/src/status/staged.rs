@@ -13,6 +13,7 @@ use gix::objs::tree::EntryKind;
 use super::renames::{self, Moves};
 use super::tracked::{Escape, Tracked, conflict};
 use super::{Head, check_cancelled};
+use crate::raw_commit::RawCommit;
 use crate::{Error, Repository, index};
 
 /// What is staged, in no order. Moves are pairs of new and old path.
@@ -50,12 +51,11 @@ pub(super) fn changes(
 ) -> Result<Changes, Error> {
     let tree = match head.commit {
         None => None,
-        Some(commit) => {
-            let read_error = || Error::read(format!("commit {commit}"));
-            let commit = local
-                .find_commit(gix::ObjectId::from(commit))
-                .map_err(read_error())?;
-            Some(commit.tree_id().map_err(read_error())?.detach())
+        Some(id) => {
+            let object = local.find_object(gix::ObjectId::from(id));
+            let object = object.map_err(Error::read(format!("commit {id}")))?;
+            let commit = RawCommit::parse(&object.data).ok_or(Error::NotACommit { id })?;
+            Some(commit.tree)
         }
     };
     let mut comparison = Comparison {

@@ -195,3 +195,25 @@ fn files_that_are_read_whole_may_not_be_endless() {
         );
     }
 }
+
+#[test]
+fn a_malformed_commit_does_not_hide_what_is_behind_it() {
+    let yard = Yard::with_commit();
+    let (tree, parent) = (
+        yard.git(&["rev-parse", "HEAD^{tree}"]),
+        yard.git(&["rev-parse", "HEAD"]),
+    );
+    let commit = format!("tree {tree}parent {parent}author nobody\ncommitter at some time\n\nodd\n");
+    yard.write(".git/odd", commit);
+    let id = yard.git(&["hash-object", "-t", "commit", "-w", "--literally", ".git/odd"]);
+    yard.git(&["update-ref", "refs/heads/main", id.trim()]);
+    let page = yard.log(&LogQuery::default());
+    let subjects: Vec<&str> = page
+        .commits
+        .iter()
+        .map(|commit| commit.subject.as_str())
+        .collect();
+    assert_eq!(subjects, ["odd", "first"]);
+    assert_eq!(page.commits[0].author.name, "nobody");
+    assert!(yard.status().is_clean());
+}

@@ -26,11 +26,20 @@ fn race(yard: &Yard, directory: &str, mut read: impl FnMut()) {
                 fs::rename(&aside, &path).unwrap();
             }
         });
+        // Also when `read` panics: the scope waits for its thread.
+        let _done = SetOnDrop(&done);
         for _ in 0..ROUNDS {
             read();
         }
-        done.store(true, Ordering::Relaxed);
     });
+}
+
+struct SetOnDrop<'flag>(&'flag AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<Exit
     runtime.block_on(async {
         let ended = CancellationToken::new();
         end_on_signal(ended.clone())?;
-        let served = Box::pin(serve_stdio(server, ended)).await;
+        let served = serve_stdio(server, ended).await;
         store.close().await;
         served.map_err(|error| Failure::new(ErrorKind::InvalidInput, error))
     })?;
