@@ -116,6 +116,9 @@ def measure_status(servers, repository, options):
         processes[server.name] = Server(server.command, server.environment)
         processes[server.name].initialize()
         ask(processes[server.name], server, repository)
+    library = subprocess.Popen(
+        [options.binary, "bench-status", repository], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     seconds = {name: [] for name in (*processes, GIT, LIBRARY)}
     done = 0
     while done < options.calls:
@@ -123,10 +126,12 @@ def measure_status(servers, repository, options):
         for server in servers:
             seconds[server.name] += [ask(processes[server.name], server, repository) for _ in range(turn)]
         seconds[GIT] += [bare_git(repository) for _ in range(turn)]
-        seconds[LIBRARY] += library_call(options.binary, repository, turn)
+        seconds[LIBRARY] += library_call(library, turn)
         done += turn
     for process in processes.values():
         process.close()
+    library.stdin.close()
+    library.wait()
     return {name: spread(list_) for name, list_ in seconds.items() if list_}
 
 
@@ -149,14 +154,14 @@ def bare_git(repository):
     return took
 
 
-def library_call(binary, repository, count):
-    """The median of `count` calls inside the program, without MCP; none if it cannot tell."""
-    command = [binary, "bench-status", repository, "--count", str(count)]
-    said = subprocess.run(command, capture_output=True, text=True)
-    if said.returncode:
-        log(f"bench-status failed: {said.stderr.strip()}")
-        return []
-    return [json.loads(said.stdout)["median_us"] / 1e6]
+def library_call(process, count):
+    """`count` calls inside the program, without MCP. It works in step with us, as a server does."""
+    seconds = []
+    for _ in range(count):
+        process.stdin.write("\n")
+        process.stdin.flush()
+        seconds.append(float(process.stdout.readline()) / 1e6)
+    return seconds
 
 
 def spread(seconds):

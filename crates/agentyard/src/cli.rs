@@ -99,9 +99,6 @@ pub(crate) enum Command {
     BenchStatus {
         /// The repository
         path: PathBuf,
-        /// How often
-        #[arg(long, default_value_t = 300)]
-        count: usize,
     },
 }
 

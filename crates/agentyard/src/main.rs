@@ -70,7 +70,7 @@ fn run(setting: &Setting, command: Command) -> Result<ExitCode, Failure> {
         Command::Config(ConfigCommand::Reference) => commands::config::reference(),
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Generate { directory } => commands::generate::documents(&directory),
-        Command::BenchStatus { path, count } => commands::bench::status(&path, count),
+        Command::BenchStatus { path } => commands::bench::status(&path),
     }
 }
 

@@ -1,6 +1,11 @@
-//! The bare work of `git_status`, timed without any face: what the benchmarks take off
-//! a call's time to see what the faces cost.
+//! The bare work of `git_status`, without any face: what the benchmarks take off a call's
+//! time to see what the faces cost.
+//!
+//! It works in step with its caller, once for each line that it is sent, as a server does:
+//! in a loop of its own it would find everything in the processor's caches, and so would
+//! blame the faces for what waiting costs.
 
+use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -8,29 +13,26 @@ use std::time::Instant;
 
 use agentyard_git::{Repository, Roots, StatusOptions};
 use agentyard_services::ErrorKind;
-use serde_json::json;
 
 use crate::exit::Failure;
-use crate::{platform, render};
+use crate::platform;
 
-/// Reads the status so many times and tells the median.
-pub(crate) fn status(path: &Path, count: usize) -> Result<ExitCode, Failure> {
+/// Reads the status once for each line of input, and answers with the microseconds it took.
+pub(crate) fn status(path: &Path) -> Result<ExitCode, Failure> {
     let failed = |error| Failure::new(ErrorKind::InvalidInput, error);
     let path = platform::absolute(path)?;
     let roots = Roots::new([path.clone()]).map_err(failed)?;
-    let mut microseconds = Vec::with_capacity(count);
-    for _ in 0..count.max(1) {
+    let mut output = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        line.map_err(Failure::output)?;
         let started = Instant::now();
         let directory = roots.resolve(&path).map_err(failed)?;
         let repository = Repository::open(&directory).map_err(failed)?;
         repository
             .status(&StatusOptions::default(), &AtomicBool::new(false))
             .map_err(failed)?;
-        microseconds.push(started.elapsed().as_secs_f64() * 1e6);
+        writeln!(output, "{:.1}", started.elapsed().as_secs_f64() * 1e6).map_err(Failure::output)?;
+        output.flush().map_err(Failure::output)?;
     }
-    microseconds.sort_by(f64::total_cmp);
-    let median = microseconds[microseconds.len() / 2];
-    render::answer(&json!({ "median_us": median, "count": microseconds.len() }), true)
-        .map_err(Failure::output)?;
     Ok(ExitCode::SUCCESS)
 }
