@@ -3,7 +3,7 @@
 use axum::{
     Json,
     extract::Request,
-    http::{StatusCode, header::CONTENT_TYPE},
+    http::{Method, StatusCode, header::CONTENT_TYPE},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -26,7 +26,12 @@ pub(crate) async fn mend_answers(
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
     let claims_json = content_type.is_some_and(|value| value.starts_with("application/json"));
-    let response = next.run(request).await;
+    let ends_session = request.method() == Method::DELETE;
+    let mut response = next.run(request).await;
+    // The session is gone by then, and clients take an "accepted" for a failure.
+    if ends_session && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
     // rmcp also says so of a body that is what it claims to be, only not a message.
     if claims_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
         let message = "the body is not one JSON-RPC message";
