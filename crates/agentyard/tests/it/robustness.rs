@@ -83,8 +83,10 @@ fn requests_that_were_piped_in_are_answered_before_the_end() {
     let mut client = StdioClient::start(&place, repository.path(), &[]);
     let params = json!({ "name": "git_status", "arguments": {}, "_meta": meta() });
     client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+    client.end_input();
     let answer = client.receive();
     assert_eq!(answer["id"], 1);
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
     assert!(client.close().0);
 }
 
@@ -133,7 +135,7 @@ fn two_clients_on_one_data_directory_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_call_that_is_called_off_is_not_answered_and_the_next_one_is() {
+fn the_call_after_one_that_was_called_off_is_answered() {
     let (place, repository) = (Place::new(), TestRepository::with_commit("a", "a"));
     let mut client = StdioClient::initialized(&place, repository.path(), &[]);
     client.send(&json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": { "name": "git_log", "arguments": {} } }));

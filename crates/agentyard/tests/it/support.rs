@@ -128,6 +128,11 @@ impl StdioClient {
         self.request(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
+    /// Closes its side, and goes on reading.
+    pub(crate) fn end_input(&mut self) {
+        drop(self.input.take());
+    }
+
     /// Closes its side, and waits for the server to end by itself.
     pub(crate) fn close(mut self) -> (bool, String) {
         drop(self.input.take());
