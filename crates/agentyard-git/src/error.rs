@@ -117,12 +117,92 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// There is no git program, or it does not start.
+    #[error("git could not be started ({program}); install git 2.40 or newer")]
+    StartGit {
+        program: String,
+        #[source]
+        source: io::Error,
+    },
+
+    /// A git process could not be talked to.
+    #[error("git {verb} was started and then lost")]
+    RunGit {
+        verb: &'static str,
+        #[source]
+        source: io::Error,
+    },
+
+    /// git said no, in its own words.
+    #[error("git {verb} failed in {path}: {said}")]
+    GitFailed {
+        verb: &'static str,
+        path: String,
+        code: Option<i32>,
+        said: String,
+    },
+
+    /// Somebody else holds a lock of the repository, or died while holding it.
+    #[error("git {verb} failed: the repository is locked by {lock}")]
+    Locked { verb: &'static str, lock: String },
+
+    /// The configuration of a repository that is not trusted names what git would run or follow.
+    #[error(
+        "the repository at {path} sets `{key}`, which makes git run or follow something; a person who vouches for \
+         the repository runs `agentyard trust {path}`, or removes the setting"
+    )]
+    UntrustedSetting { path: String, key: String },
+
+    /// An argument that can never be used.
+    #[error("{what} cannot be used: {reason}")]
+    Invalid { what: String, reason: String },
+
+    /// Something that is not there.
+    #[error("{what}")]
+    Missing { what: String },
+
+    /// The state of the repository does not allow it now.
+    #[error("{what}")]
+    State { what: String, remedy: String },
+
+    /// It is not allowed, whatever the state.
+    #[error("{what}")]
+    Refused { what: String, remedy: String },
+
+    /// Another machine could not be reached, or did not answer; worth another try later.
+    #[error("{what}")]
+    Unreachable { what: String, remedy: String },
+
     /// The caller went away, or its deadline passed.
     #[error("the call was cancelled")]
     Cancelled,
 }
 
 impl Error {
+    /// The state of the repository does not allow it now; `remedy` says what to do.
+    pub(crate) fn state(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::State {
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// It is not allowed; `remedy` says what would be.
+    pub(crate) fn refused(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Refused {
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// An argument that can never be used. `what` is shown as given, so it comes cleaned.
+    pub(crate) fn invalid(what: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Invalid {
+            what: what.into(),
+            reason: reason.into(),
+        }
+    }
+
     /// For `map_err`: gix failed to read `part` of a repository.
     pub(crate) fn read(part: impl Into<String>) -> impl FnOnce(gix::Error) -> Self {
         let part = part.into();

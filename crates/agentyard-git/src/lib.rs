@@ -1,11 +1,12 @@
-//! Repositories: what the git tools read.
+//! Repositories: what the git tools read and change.
 //!
 //! The contract of this crate:
 //!
-//! - It reads directories that lie inside the [`Roots`] given to it, and nothing else on this machine: no
-//!   home directory, no system configuration, no environment variable. It starts no process and opens no
-//!   connection.
-//! - It writes nothing. A status does not even refresh the index.
+//! - It works in directories that lie inside the [`Roots`] given to it. It reads no environment variable; what
+//!   it may know about the person as whom it runs is given to it ([`GitPerson`]).
+//! - What is on [`Repository`] reads, in this process: it starts no other, opens no connection, and writes
+//!   nothing. A status does not even refresh the index.
+//! - What is on [`Work`] changes a repository, through the `git` program ([`Git`]).
 //! - A repository's content is an attacker's: its configuration, attributes, links and ownership are checked
 //!   or ignored such that they can neither run a program nor lead to a file outside the roots. [`Repository`]
 //!   says how.
@@ -20,10 +21,15 @@ mod roots;
 mod snapshot;
 mod status;
 
+mod program;
+mod work;
+
 mod commit;
 mod dates;
 mod error;
+mod names;
 mod object_id;
+mod repository_path;
 mod revision;
 mod text;
 
@@ -38,8 +44,11 @@ pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
+pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
+pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
 pub use repository::Repository;
+pub use repository_path::RepositoryPath;
 pub use revision::Revision;
 pub use roots::{Confined, Roots};
 pub use snapshot::{Remote, Snapshot, Tag};
@@ -47,3 +56,4 @@ pub use status::{
     Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Status, StatusOptions, Unstaged, Upstream,
 };
 pub use text::display_path;
+pub use work::{AddOptions, Added, Kept, Progress, Work};

@@ -8,7 +8,9 @@ mod owner;
 use std::fmt;
 use std::path::Path;
 
-use crate::descriptor::{as_path, magic_path};
+use rustix::fs::OFlags;
+
+use crate::descriptor::{as_path, magic_path, open_beneath};
 use crate::{Confined, Error};
 use locate::Location;
 pub(crate) use locate::{PATH_FILE_LIMIT, looks_like_git_dir, parse_git_file};
@@ -82,6 +84,39 @@ impl Repository {
 
     pub(crate) fn confined_common_dir(&self) -> &Confined {
         &self.common_dir
+    }
+
+    /// The repository for messages: its working tree, or its git directory when it has none.
+    pub(crate) fn shown(&self) -> String {
+        self.worktree.as_ref().unwrap_or(&self.git_dir).shown()
+    }
+
+    /// Whether the repository has a hook of this name that git would run.
+    pub(crate) fn has_hook(&self, name: &str) -> bool {
+        let path = Path::new("hooks").join(name);
+        open_beneath(self.common_dir.directory(), &path, OFlags::PATH)
+            .and_then(rustix::fs::fstat)
+            .is_ok_and(|stat| stat.st_mode & 0o111 != 0)
+    }
+
+    /// Whether the repository has any hook that git would run.
+    pub(crate) fn has_hooks(&self) -> bool {
+        HOOKS.iter().any(|name| self.has_hook(name))
+    }
+
+    /// Whether the repository names programs for git to run: hooks, filters, drivers and the like.
+    pub fn names_programs(&self) -> bool {
+        crate::program::names_programs(self)
+    }
+
+    /// Which directory on which device holds its objects and references; another repository in the same place
+    /// is told from this one by it.
+    pub fn device_and_inode(&self) -> Result<(u64, u64), Error> {
+        let stat = rustix::fs::fstat(self.common_dir.directory()).map_err(|errno| Error::OpenDirectory {
+            path: self.common_dir.shown(),
+            source: errno.into(),
+        })?;
+        Ok((stat.st_dev, stat.st_ino))
     }
 
     fn open_at(location: Location) -> Result<Self, Error> {
@@ -177,6 +212,28 @@ fn open_options(object_databases: usize) -> gix::open::Options {
             PACK_SLOTS_PER_DATABASE.saturating_mul(u16::try_from(object_databases).unwrap_or(u16::MAX)),
         ))
 }
+
+/// The hooks that git runs on the side of a working tree.
+const HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-rewrite",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "prepare-commit-msg",
+    "reference-transaction",
+    "sendemail-validate",
+];
 
 /// How many packs one object database may have. A slot costs a few dozen bytes; git repacks beyond 50 packs.
 const PACK_SLOTS_PER_DATABASE: u16 = 512;

@@ -25,6 +25,58 @@ pub(crate) fn take_level(arguments: &mut Map<String, Value>) -> Result<Option<Le
         .map_err(|_| Error::invalid("argument `detail`: expected one of `minimal`, `standard`, `full`"))
 }
 
+/// Gives arguments the spelling that the schema has: names and the values of enumerations may also come in camel
+/// case or with hyphens (`maxCount`, `show-current`), as clients of other servers write them.
+pub(crate) fn respell(arguments: &mut Map<String, Value>, schema: &Map<String, Value>) {
+    let known = properties(schema);
+    let foreign: Vec<String> = arguments
+        .keys()
+        .filter(|name| !known.contains_key(*name))
+        .cloned()
+        .collect();
+    for name in foreign {
+        let ours = snake_case(&name);
+        if known.contains_key(&ours)
+            && !arguments.contains_key(&ours)
+            && let Some(value) = arguments.shift_remove(&name)
+        {
+            arguments.insert(ours, value);
+        }
+    }
+    for (name, value) in arguments {
+        let Some(Value::String(text)) = Some(&*value) else {
+            continue;
+        };
+        let choices = known
+            .get(name)
+            .and_then(|property| property.get("enum"))
+            .and_then(Value::as_array);
+        if let Some(choices) = choices
+            && !choices.iter().any(|choice| choice == text.as_str())
+        {
+            let ours = snake_case(text);
+            if choices.iter().any(|choice| choice == ours.as_str()) {
+                *value = Value::String(ours);
+            }
+        }
+    }
+}
+
+fn snake_case(text: &str) -> String {
+    let mut snake = String::with_capacity(text.len() + 4);
+    for character in text.chars() {
+        if character == '-' {
+            snake.push('_');
+        } else if character.is_ascii_uppercase() {
+            snake.push('_');
+            snake.push(character.to_ascii_lowercase());
+        } else {
+            snake.push(character);
+        }
+    }
+    snake
+}
+
 /// Reads the input, whose schema is given for what it says about an argument that is
 /// not there.
 ///
@@ -127,6 +179,44 @@ mod tests {
         };
         let error = read::<Input>(arguments, &schema).unwrap_err();
         expected.assert_eq(&format!("{} | {}", error.message(), error.hints().join(" ")));
+    }
+
+    #[test]
+    fn other_spellings_are_accepted_where_they_mean_one_thing() {
+        #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        #[schemars(inline)]
+        enum Mode {
+            List,
+            ShowCurrent,
+        }
+        #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+        struct Moded {
+            mode: Option<Mode>,
+            start_point: Option<String>,
+        }
+        let read_back = |arguments: Value| {
+            let schema = crate::schema::of_input::<Moded>();
+            let Value::Object(mut arguments) = arguments else {
+                panic!("an object");
+            };
+            respell(&mut arguments, &schema);
+            read::<Moded>(arguments, &schema)
+        };
+        let moded = Moded {
+            mode: Some(Mode::ShowCurrent),
+            start_point: Some("a-B".to_owned()),
+        };
+        assert_eq!(
+            read_back(json!({ "mode": "show-current", "startPoint": "a-B" })).unwrap(),
+            moded
+        );
+        assert_eq!(
+            read_back(json!({ "mode": "showCurrent", "start-point": "a-B" })).unwrap(),
+            moded
+        );
+        let both = read_back(json!({ "start_point": "a", "startPoint": "b" }));
+        assert!(both.unwrap_err().message().contains("startPoint"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Repositories: status, history, and the directory that `.` stands for.
 
+mod add;
+mod left_out;
 mod log;
 mod status;
 mod working_directory;
@@ -8,6 +10,7 @@ use crate::registry::Entry;
 
 pub(crate) const ALL: &[Entry] = &[
     Entry::of::<status::GitStatus>(),
+    Entry::of::<add::GitAdd>(),
     Entry::of::<log::GitLog>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),

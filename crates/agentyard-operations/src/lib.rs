@@ -7,7 +7,6 @@
 #![warn(missing_docs)]
 
 mod operation;
-mod progress;
 
 mod arguments;
 mod level;
@@ -30,11 +29,11 @@ mod audit;
 
 use std::sync::OnceLock;
 
+pub use agentyard_services::{Progress, Step};
 pub use arguments::nearest;
 pub use level::Level;
 pub use operation::{Access, Context, Effect, Method, Operation, Route};
 pub use output::{Output, Presentation, Reply};
-pub use progress::{Progress, Step};
 pub use registry::{Entry, Face, Registered, Registry};
 pub use selection::Selection;
 pub use texts::arguments_from_texts;

@@ -3,12 +3,11 @@
 use std::fmt;
 
 use agentyard_model::{Caller, Permission, Toolset};
-use agentyard_services::{Result, Services};
+use agentyard_services::{Progress, Result, Services};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::output::Output;
-use crate::progress::Progress;
 
 /// One thing that a client can ask for.
 ///

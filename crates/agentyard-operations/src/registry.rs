@@ -185,6 +185,7 @@ impl Registered {
             context.progress.report(0, None, "started");
             let input_bytes = size_of_object(&arguments);
             let result = without_panic(async {
+                arguments::respell(&mut arguments, self.input_schema());
                 let level = if entry.levels.is_empty() {
                     None
                 } else {

@@ -7,6 +7,7 @@ use crate::Result;
 use crate::error::from_store;
 
 /// The log of what was done.
+#[derive(Clone)]
 pub struct AuditLog {
     store: Store,
 }

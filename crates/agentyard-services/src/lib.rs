@@ -11,12 +11,15 @@
 #![warn(missing_docs)]
 
 mod error;
+mod progress;
 
 mod audit;
 
 mod identities;
 
 mod tokens;
+
+mod trust;
 
 mod history_cursor;
 mod working_directories;
@@ -27,16 +30,19 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Commit, Conflict, DecorationKind, Moved, Operation as OperationInProgress, Person, Remote, Status, Tag,
+    Added, Commit, Conflict, DecorationKind, Kept, LeftOut, Moved, Operation as OperationInProgress, Person,
+    Remote, Status, Tag,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
+pub use progress::{Progress, Step};
 pub use repositories::{
-    History, HistoryRequest, Repositories, RepositorySettings, RepositoryStatus, Snapshot,
+    AddRequest, History, HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, Snapshot,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
+pub use trust::{TrustedRepositories, TrustedRepository};
 pub use working_directories::WorkingDirectories;
 
 /// Everything that the platform does.
@@ -47,6 +53,8 @@ pub struct Services {
     pub identities: Identities,
     /// Tokens.
     pub tokens: Tokens,
+    /// Which repositories may run programs.
+    pub trust: TrustedRepositories,
     /// Repositories.
     pub repositories: Repositories,
 }
@@ -55,11 +63,14 @@ impl Services {
     /// The services over these ports. Nothing is opened yet.
     #[must_use]
     pub fn new(store: &Store, repositories: RepositorySettings, clock: Clock) -> Self {
+        let audit = AuditLog::new(store.clone());
+        let trust = TrustedRepositories::new(store.clone());
         Self {
-            audit: AuditLog::new(store.clone()),
+            audit: audit.clone(),
             identities: Identities::new(store.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
-            repositories: Repositories::new(repositories, clock),
+            repositories: Repositories::new(repositories, audit, trust.clone(), clock),
+            trust,
         }
     }
 }

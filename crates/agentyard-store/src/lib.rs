@@ -26,6 +26,7 @@ mod secrets;
 mod tokens;
 
 mod jobs;
+mod trusted_repositories;
 mod working_directories;
 
 pub use audit::{Audit, AuditFault, AuditFaultKind, AuditVerification};
@@ -38,5 +39,6 @@ pub use settings::StoreSettings;
 pub use store::Store;
 pub use tenants::{Tenant, Tenants};
 pub use tokens::{Authenticated, Authentication, Refused, Revocation, Tokens};
+pub use trusted_repositories::{TrustedRepositories, TrustedRepository};
 pub use users::{NewUser, User, Users};
 pub use working_directories::WorkingDirectories;

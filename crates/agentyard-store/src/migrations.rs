@@ -38,7 +38,10 @@ macro_rules! change {
 }
 
 /// All changes there are, oldest first.
-const CHANGES: &[Change] = &[change!(1, "foundation", "0001_foundation.sql")];
+const CHANGES: &[Change] = &[
+    change!(1, "foundation", "0001_foundation.sql"),
+    change!(2, "trusted repositories", "0002_trusted_repositories.sql"),
+];
 
 /// Where the database keeps which changes it has: the driver's own table.
 const TABLE: &str = "_sqlx_migrations";

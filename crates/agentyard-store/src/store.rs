@@ -8,8 +8,8 @@ use tokio::sync::OnceCell;
 
 use crate::database::{Database, Query, Row, Transaction};
 use crate::{
-    AppliedMigration, Audit, Jobs, Result, Roles, StoreSettings, Tenants, Tokens, Users, WorkingDirectories,
-    migrations,
+    AppliedMigration, Audit, Jobs, Result, Roles, StoreSettings, Tenants, Tokens, TrustedRepositories, Users,
+    WorkingDirectories, migrations,
 };
 
 /// The database. Clones share it.
@@ -128,6 +128,12 @@ impl Store {
     #[must_use]
     pub fn working_directories(&self) -> WorkingDirectories<'_> {
         WorkingDirectories::new(self)
+    }
+
+    /// Repositories that may run programs.
+    #[must_use]
+    pub fn trusted_repositories(&self) -> TrustedRepositories<'_> {
+        TrustedRepositories::new(self)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_git::Roots;
+use agentyard_git::{Git, GitSettings, Identity, Roots};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
 use agentyard_services::{RepositorySettings, Services, WorkingDirectories};
 use agentyard_store::{Store, StoreSettings};
@@ -46,6 +46,15 @@ impl TestPlatform {
             roots,
             working_directories: WorkingDirectories::Stored(store.clone()),
             timeout: Duration::from_secs(30),
+            git: Git::find(GitSettings {
+                identity: Identity {
+                    author_name: Some("Ada".to_owned()),
+                    author_email: Some("ada@example.org".to_owned()),
+                    committer_name: Some("Grace".to_owned()),
+                    committer_email: Some("grace@example.org".to_owned()),
+                },
+                ..GitSettings::default()
+            }),
         };
         let services = Arc::new(Services::new(&store, repositories, clock.clone()));
         Self {

@@ -1,11 +1,12 @@
 //! Wiring: from the command line and the configuration to a platform.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_gateway::Platform;
-use agentyard_git::Roots;
+use agentyard_git::{Git, GitPerson, GitSettings, Identity, ProtectedBranches, Roots};
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_services::{ErrorKind, RepositorySettings, Services, WorkingDirectories};
@@ -110,8 +111,19 @@ pub(crate) fn store_if_needed(config: &Loaded<Config>) -> Store {
     Store::lazy(config.settings.store.clone(), Clock::System)
 }
 
+/// On whose behalf git runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Behalf {
+    /// That of the person whose commands and agents these are: their identity, keys and credential helpers count.
+    Person,
+    /// Nobody's: a server acts for its callers, who are not the person that started it.
+    Nobody,
+}
+
 /// The platform over these.
 pub(crate) fn platform(
+    setting: &Setting,
+    behalf: Behalf,
     config: &Loaded<Config>,
     store: &Store,
     roots: Roots,
@@ -123,6 +135,7 @@ pub(crate) fn platform(
         roots,
         working_directories,
         timeout: Duration::from_millis(config.settings.git.timeout_ms),
+        git: git(&setting.environment, behalf, &config.settings.git),
     };
     Platform {
         services: Arc::new(Services::new(store, repositories, Clock::System)),
@@ -130,6 +143,61 @@ pub(crate) fn platform(
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     }
 }
+
+fn git(environment: &Environment, behalf: Behalf, settings: &config::GitSettings) -> Git {
+    let known = |names: &[&str]| -> Vec<(String, OsString)> {
+        let values = names
+            .iter()
+            .map(|name| ((*name).to_owned(), environment.value(name).map(ToOwned::to_owned)));
+        values.filter_map(|(name, value)| Some((name, value?))).collect()
+    };
+    let person = environment
+        .home()
+        .filter(|_| behalf == Behalf::Person)
+        .map(|home| GitPerson {
+            home: home.to_owned(),
+            environment: known(PERSONAL_VARIABLES),
+        });
+    Git::find(GitSettings {
+        search_path: environment.value("PATH").map(ToOwned::to_owned),
+        person,
+        identity: Identity {
+            author_name: settings.author_name.clone(),
+            author_email: settings.author_email.clone(),
+            committer_name: settings.committer_name.clone(),
+            committer_email: settings.committer_email.clone(),
+        },
+        sign: settings.sign_commits,
+        extra: Vec::new(),
+        protected_branches: ProtectedBranches::new(settings.protected_branches.iter().cloned()),
+    })
+}
+
+/// What git, and the programs that the person's own settings name, see of the environment.
+const PERSONAL_VARIABLES: &[&str] = &[
+    "PATH",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "SSH_AUTH_SOCK",
+    "GNUPGHOME",
+    "GPG_TTY",
+    "USER",
+    "LOGNAME",
+    "TZ",
+    "TMPDIR",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
 
 /// Opens roots.
 pub(crate) fn opened(roots: Vec<PathBuf>) -> Result<Roots, Failure> {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod porcelain;
+mod program;
 mod support;
 
 mod environment;

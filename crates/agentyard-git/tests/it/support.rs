@@ -1,13 +1,15 @@
 //! Temporary directories with repositories in them.
 
-use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use agentyard_git::{Confined, Error, LogPage, LogQuery, Repository, Roots, Status, StatusOptions};
+use agentyard_git::{
+    Confined, Error, Git, GitSettings, Identity, LogPage, LogQuery, Repository, Roots, Status, StatusOptions,
+    Trust, Work,
+};
 use tempfile::TempDir;
 
 /// Never set.
@@ -17,7 +19,7 @@ pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Yard {
     directory: TempDir,
     /// Commits are made a minute apart, beginning in September 2020.
-    clock: Cell<u64>,
+    clock: AtomicU64,
 }
 
 impl Yard {
@@ -28,7 +30,7 @@ impl Yard {
         fs::create_dir(directory.path().join("outside")).unwrap();
         Self {
             directory,
-            clock: Cell::new(1_600_000_000),
+            clock: AtomicU64::new(1_600_000_000),
         }
     }
 
@@ -105,8 +107,7 @@ impl Yard {
     }
 
     pub(crate) fn try_git_in(&self, directory: &Path, arguments: &[&str]) -> Output {
-        self.clock.set(self.clock.get() + 60);
-        let date = format!("{} +0000", self.clock.get());
+        let date = format!("{} +0000", self.clock.fetch_add(60, Ordering::Relaxed) + 60);
         command("git")
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
@@ -158,6 +159,46 @@ impl Yard {
         self.try_open("").unwrap()
     }
 
+    /// The git program, on behalf of nobody but Ada and Grace.
+    pub(crate) fn program(&self) -> Git {
+        Git::find(settings())
+    }
+
+    /// Works in the repository, which nobody vouches for.
+    pub(crate) fn work<T>(&self, work: impl FnOnce(&Work<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        self.work_until(&GO_ON, Trust::Untrusted, work)
+    }
+
+    pub(crate) fn trusted_work<T>(
+        &self,
+        work: impl FnOnce(&Work<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.work_until(&GO_ON, Trust::Trusted, work)
+    }
+
+    pub(crate) fn work_until<T>(
+        &self,
+        cancel: &AtomicBool,
+        trust: Trust,
+        work: impl FnOnce(&Work<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        work(&Work::new(&self.program(), &self.open(), trust, cancel, &|_| {}))
+    }
+
+    /// As [`Yard::work`], with a setting of the person's own.
+    pub(crate) fn work_with_setting<T>(
+        &self,
+        key: &str,
+        value: &str,
+        work: impl FnOnce(&Work<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let git = Git::find(GitSettings {
+            extra: vec![(key.to_owned(), value.to_owned())],
+            ..settings()
+        });
+        work(&Work::new(&git, &self.open(), Trust::Untrusted, &GO_ON, &|_| {}))
+    }
+
     pub(crate) fn status(&self) -> Status {
         self.status_of("")
     }
@@ -169,6 +210,18 @@ impl Yard {
 
     pub(crate) fn log(&self, query: &LogQuery) -> LogPage {
         self.open().log(query, &GO_ON).unwrap()
+    }
+}
+
+fn settings() -> GitSettings {
+    GitSettings {
+        identity: Identity {
+            author_name: Some("Ada".to_owned()),
+            author_email: Some("ada@example.org".to_owned()),
+            committer_name: Some("Grace".to_owned()),
+            committer_email: Some("grace@example.org".to_owned()),
+        },
+        ..GitSettings::default()
     }
 }
 

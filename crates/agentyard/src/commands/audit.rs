@@ -25,7 +25,15 @@ pub(crate) fn verify(setting: &Setting) -> Result<ExitCode, Failure> {
     let store = platform::store(&config)?;
     let roots = Roots::new([]).map_err(|error| Failure::new(ErrorKind::Internal, error))?;
     let directories = WorkingDirectories::Stored(store.clone());
-    let platform = platform::platform(&config, &store, roots, directories, Selection::default());
+    let platform = platform::platform(
+        setting,
+        platform::Behalf::Person,
+        &config,
+        &store,
+        roots,
+        directories,
+        Selection::default(),
+    );
     let caller = Caller::local();
     let found = runtime::one_thread()?.block_on(async {
         let found = platform.services.audit.verify(&caller).await;

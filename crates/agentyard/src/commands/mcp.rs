@@ -29,6 +29,8 @@ pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<Exit
     }
     let store = platform::store_if_needed(&config);
     let platform = platform::platform(
+        setting,
+        platform::Behalf::Person,
         &config,
         &store,
         setting.own_roots()?,

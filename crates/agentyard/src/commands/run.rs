@@ -54,6 +54,8 @@ async fn here(setting: &Setting, mut typed: Typed, caller: &Caller) -> std::resu
     }
     let store = platform::store_if_needed(&config);
     let platform = platform::platform(
+        setting,
+        platform::Behalf::Person,
         &config,
         &store,
         setting.own_roots()?,

@@ -28,12 +28,17 @@ pub(crate) fn serve(setting: &Setting, arguments: &ServeArgs) -> Result<ExitCode
     let config = setting.config(flags(setting, arguments)?)?;
     let runtime = runtime::all_threads()?;
     let telemetry = setting.start_telemetry(&config, Face::Server)?;
-    runtime.block_on(run(&config, arguments, &telemetry))?;
+    runtime.block_on(run(setting, &config, arguments, &telemetry))?;
     telemetry.shutdown();
     Ok(ExitCode::SUCCESS)
 }
 
-async fn run(config: &Loaded<Config>, arguments: &ServeArgs, telemetry: &Telemetry) -> Result<(), Failure> {
+async fn run(
+    setting: &Setting,
+    config: &Loaded<Config>,
+    arguments: &ServeArgs,
+    telemetry: &Telemetry,
+) -> Result<(), Failure> {
     let settings = &config.settings;
     let unusable = |error| Failure::new(ErrorKind::InvalidInput, error);
     settings.http.check().map_err(unusable)?;
@@ -54,6 +59,8 @@ async fn run(config: &Loaded<Config>, arguments: &ServeArgs, telemetry: &Telemet
     let address = listener.local_addr().unwrap_or(listen);
     greet(&store, config, &address.to_string()).await?;
     let platform = platform::platform(
+        setting,
+        platform::Behalf::Nobody,
         config,
         &store,
         platform::opened(settings.git.roots.clone())?,

@@ -89,13 +89,15 @@ pub(crate) const ALIASES: &[Alias] = &[
     ),
     alias(
         "GIT_PROVIDER",
-        Effect::Nothing("there is one provider: repositories are read in process"),
+        Effect::Nothing(
+            "there is one provider: repositories are read in process and changed by the git program",
+        ),
     ),
-    alias("GIT_SIGN_COMMITS", Effect::Nothing(NOTHING_COMMITS)),
-    alias("GIT_AUTHOR_NAME", Effect::Nothing(NOTHING_COMMITS)),
-    alias("GIT_AUTHOR_EMAIL", Effect::Nothing(NOTHING_COMMITS)),
-    alias("GIT_COMMITTER_NAME", Effect::Nothing(NOTHING_COMMITS)),
-    alias("GIT_COMMITTER_EMAIL", Effect::Nothing(NOTHING_COMMITS)),
+    alias("GIT_SIGN_COMMITS", Effect::Sets("git.sign_commits")),
+    alias("GIT_AUTHOR_NAME", Effect::Sets("git.author_name")),
+    alias("GIT_AUTHOR_EMAIL", Effect::Sets("git.author_email")),
+    alias("GIT_COMMITTER_NAME", Effect::Sets("git.committer_name")),
+    alias("GIT_COMMITTER_EMAIL", Effect::Sets("git.committer_email")),
     alias(
         "GIT_WRAPUP_INSTRUCTIONS_PATH",
         Effect::Nothing("this version has no `git_wrapup_instructions`"),
@@ -163,8 +165,6 @@ pub(crate) const ALIASES: &[Alias] = &[
         Effect::Read("how often metrics are sent, in milliseconds"),
     ),
 ];
-
-const NOTHING_COMMITS: &str = "no operation of this version makes commits";
 
 const fn alias(name: &'static str, effect: Effect) -> Alias {
     Alias { name, effect }

@@ -13,8 +13,25 @@ pub(crate) struct GitSettings {
     /// The directories in which callers of `agentyard serve` may work; none by default.
     /// `agentyard mcp` works in the directory where it was started.
     pub(crate) roots: Vec<PathBuf>,
-    /// How long one call may read a repository, in milliseconds, before it is given up.
+    /// How long one call may read or change a repository, in milliseconds, before it is given up.
     pub(crate) timeout_ms: u64,
+    /// Who writes commits, when a call does not say; stronger than git's own settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) author_name: Option<String>,
+    /// The address of who writes commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) author_email: Option<String>,
+    /// Who makes commits, when that is not who writes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) committer_name: Option<String>,
+    /// The address of who makes commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) committer_email: Option<String>,
+    /// Whether commits and annotated tags are signed when a call does not say. Where the key is missing they
+    /// fail: nothing is left unsigned in silence.
+    pub(crate) sign_commits: bool,
+    /// Branches that are never deleted, force-pushed or reset to lose commits; `*` stands for any text.
+    pub(crate) protected_branches: Vec<String>,
 }
 
 impl Default for GitSettings {
@@ -22,6 +39,12 @@ impl Default for GitSettings {
         Self {
             roots: Vec::new(),
             timeout_ms: 30_000,
+            author_name: None,
+            author_email: None,
+            committer_name: None,
+            committer_email: None,
+            sign_commits: false,
+            protected_branches: ["main", "master", "release/*"].map(ToOwned::to_owned).to_vec(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How far a call is: told by the service's side, shown by the face's.
+//! How far a call is: told by a service, shown by a face.
 
 use tokio::sync::watch;
 
@@ -15,7 +15,7 @@ pub struct Step {
 
 /// Where an operation says how far it is. Only the newest step is kept: a face that is
 /// slow to show one never slows the work down, and nothing piles up.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Progress {
     sender: Option<watch::Sender<Step>>,
 }

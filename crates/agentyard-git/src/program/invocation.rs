@@ -1,0 +1,368 @@
+//! One call of git, built from words of our own and typed values.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::hardening::{self, Reach, Setting};
+use super::process::{self, Feed, Finished, Stopped};
+use super::{Git, Trust};
+use crate::descriptor::magic_path;
+use crate::work::Progress;
+use crate::{Confined, Error, ObjectId, RepositoryPath, Work, text};
+
+/// What is kept of an answer that is read whole. Calls that may say more set their own limit.
+const OUTPUT_LIMIT: usize = 64 << 20;
+
+/// Where programs are looked for on nobody's behalf.
+const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// A call of git.
+///
+/// There is no way to pass a caller's text as a word that git could take for an option: options are constants,
+/// values are joined to theirs, revisions are object ids, and paths follow `--` or come on standard input.
+pub(crate) struct Invocation<'a> {
+    work: Option<&'a Work<'a>>,
+    git: &'a Git,
+    cancel: &'a std::sync::atomic::AtomicBool,
+    directory: &'a Confined,
+    git_dir: Option<PathBuf>,
+    bare: bool,
+    verb: &'static str,
+    arguments: Vec<OsString>,
+    settings: Vec<Setting>,
+    environment: Vec<(&'static str, OsString)>,
+    input: Vec<u8>,
+    output_limit: usize,
+    reach: Reach,
+    trust: Trust,
+    writable: Vec<BorrowedFd<'a>>,
+    unconfined: bool,
+    reports: bool,
+    allowed_protocols: &'static str,
+}
+
+impl<'a> Invocation<'a> {
+    /// `git <verb>` in a repository.
+    pub(crate) fn new(work: &'a Work<'a>, verb: &'static str) -> Self {
+        let repository = work.repository();
+        let top = repository
+            .confined_worktree()
+            .unwrap_or_else(|| repository.confined_git_dir());
+        let mut writable = vec![
+            repository.confined_git_dir().directory(),
+            repository.confined_common_dir().directory(),
+        ];
+        writable.extend(repository.confined_worktree().map(Confined::directory));
+        Self {
+            work: Some(work),
+            git_dir: Some(repository.git_dir().to_owned()),
+            bare: repository.worktree().is_none(),
+            trust: work.trust(),
+            writable,
+            ..Self::outside(work.git(), work.cancel(), top, verb)
+        }
+    }
+
+    /// `git <verb>` where there is no repository yet: git may write in the directory, and below it.
+    pub(crate) fn outside(
+        git: &'a Git,
+        cancel: &'a std::sync::atomic::AtomicBool,
+        directory: &'a Confined,
+        verb: &'static str,
+    ) -> Self {
+        Self {
+            work: None,
+            git,
+            cancel,
+            directory,
+            git_dir: None,
+            bare: false,
+            verb,
+            arguments: Vec::new(),
+            settings: Vec::new(),
+            environment: Vec::new(),
+            input: Vec::new(),
+            output_limit: OUTPUT_LIMIT,
+            reach: Reach::Repository,
+            trust: Trust::Untrusted,
+            writable: vec![directory.directory()],
+            unconfined: false,
+            reports: false,
+            allowed_protocols: "",
+        }
+    }
+
+    /// A word of git's own: an option, a subcommand.
+    pub(crate) fn word(mut self, word: &'static str) -> Self {
+        self.arguments.push(word.into());
+        self
+    }
+
+    /// Several of them.
+    pub(crate) fn words(mut self, words: &[&'static str]) -> Self {
+        self.arguments.extend(words.iter().map(Into::into));
+        self
+    }
+
+    /// A word of git's own, under a condition.
+    pub(crate) fn word_if(self, condition: bool, word: &'static str) -> Self {
+        if condition { self.word(word) } else { self }
+    }
+
+    /// A long option (`--message`) joined to its value, which may be any text.
+    pub(crate) fn option(mut self, option: &'static str, value: impl AsRef<OsStr>) -> Self {
+        let mut word = OsString::from(option);
+        word.push("=");
+        word.push(value);
+        self.arguments.push(word);
+        self
+    }
+
+    /// A short option (`-m`) that takes the next word as its value, whatever that is.
+    pub(crate) fn value(mut self, option: &'static str, value: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(option.into());
+        self.arguments.push(value.as_ref().to_owned());
+        self
+    }
+
+    /// An object.
+    pub(crate) fn object(mut self, id: &ObjectId) -> Self {
+        self.arguments.push(id.to_string().into());
+        self
+    }
+
+    /// A value that was checked such that git cannot take it for an option (a [`crate::BranchName`] and the like);
+    /// to be used after [`Invocation::end_of_options`].
+    pub(crate) fn operand(mut self, value: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(value.as_ref().to_owned());
+        self
+    }
+
+    /// Nothing after this is an option.
+    pub(crate) fn end_of_options(self) -> Self {
+        self.word("--end-of-options")
+    }
+
+    /// Nothing after this is anything but a path.
+    pub(crate) fn paths(mut self, paths: &[RepositoryPath]) -> Self {
+        self.arguments.push("--".into());
+        self.arguments
+            .extend(paths.iter().map(|path| path.as_path().as_os_str().to_owned()));
+        self
+    }
+
+    /// Paths on standard input, for calls that may have more of them than an argument list holds.
+    pub(crate) fn paths_on_input(mut self, paths: &[RepositoryPath]) -> Self {
+        for path in paths {
+            self.input
+                .extend_from_slice(path.as_path().as_os_str().as_bytes());
+            self.input.push(0);
+        }
+        self.words(&["--pathspec-from-file=-", "--pathspec-file-nul"])
+    }
+
+    /// What git reads on standard input.
+    pub(crate) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    /// A setting for this call, stronger than all others.
+    pub(crate) fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((key.into(), value.into()));
+        self
+    }
+
+    /// A variable for this call.
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name, value.into()));
+        self
+    }
+
+    /// The most that is read of the answer. When git says more it is stopped, and the answer is marked.
+    pub(crate) fn output_limit(mut self, bytes: usize) -> Self {
+        self.output_limit = bytes;
+        self
+    }
+
+    /// What it is about to do, when that is more than working on its repository.
+    pub(crate) fn reach(mut self, reach: Reach) -> Self {
+        self.reach = reach;
+        self
+    }
+
+    /// Another directory in which git may write.
+    pub(crate) fn may_write(mut self, directory: &'a Confined) -> Self {
+        self.writable.push(directory.directory());
+        self
+    }
+
+    /// Lets the kernel allow everything that the person may do: only for calls that must run other programs.
+    pub(crate) fn unconfined(mut self) -> Self {
+        self.unconfined = true;
+        self
+    }
+
+    /// Tells the caller what git says about its progress.
+    pub(crate) fn reporting(mut self) -> Self {
+        self.reports = true;
+        self
+    }
+
+    /// The transports that git may use, separated by colons; none otherwise.
+    pub(crate) fn protocols(mut self, protocols: &'static str) -> Self {
+        self.allowed_protocols = protocols;
+        self
+    }
+
+    /// Runs git, and takes any exit code but zero for a failure.
+    pub(crate) fn run(self) -> Result<Finished, Error> {
+        let (verb, place) = (self.verb, self.directory.shown());
+        let finished = self.run_whatever_it_answers()?;
+        if finished.truncated || finished.code == Some(0) {
+            return Ok(finished);
+        }
+        Err(finished.failure(verb, place))
+    }
+
+    /// Runs git. The caller looks at the exit code.
+    pub(crate) fn run_whatever_it_answers(mut self) -> Result<Finished, Error> {
+        let input = std::mem::take(&mut self.input);
+        let command = self.command()?;
+        let is_free = self.unconfined
+            || self.trust == Trust::Trusted
+            || matches!(self.reach, Reach::Network | Reach::Signing);
+        let confinement = if is_free {
+            None
+        } else {
+            self.git.confinement(std::mem::take(&mut self.writable))
+        };
+        let mut report = |line: &[u8]| {
+            if self.reports
+                && let (Some(work), Some(progress)) = (self.work, Progress::parse(line))
+            {
+                work.report(progress);
+            }
+        };
+        let feed = Feed {
+            input: &input,
+            output_limit: self.output_limit,
+            on_error_line: &mut report,
+            cancel: self.cancel,
+        };
+        process::run(command, confinement.as_ref(), feed).map_err(|stopped| match stopped {
+            Stopped::Cancelled => Error::Cancelled,
+            Stopped::Start(source) => self.git.missing(source),
+            Stopped::Broken(source) => Error::RunGit {
+                verb: self.verb,
+                source,
+            },
+        })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this crate is where git is started")]
+    fn command(&self) -> Result<Command, Error> {
+        let repository = self.work.map(Work::repository);
+        let mut command = Command::new(&self.git.program);
+        command.env_clear();
+        let person = self.git.settings.person.as_ref();
+        let needs_person = self.unconfined
+            || self.trust == Trust::Trusted
+            || matches!(self.reach, Reach::Network | Reach::Signing);
+        match person {
+            Some(person) => {
+                let environment = person.environment.iter();
+                command.envs(environment.map(|(name, value)| (name, value)));
+                command.env(
+                    "HOME",
+                    if needs_person {
+                        &person.home
+                    } else {
+                        Path::new("/nonexistent")
+                    },
+                );
+            }
+            None => {
+                command.env("HOME", "/nonexistent").env("PATH", SEARCH_PATH);
+            }
+        }
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_ASKPASS", "")
+            .env("SSH_ASKPASS", "")
+            .env("GIT_EDITOR", ":")
+            .env("GIT_PAGER", "cat")
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_PROTOCOL_FROM_USER", "0")
+            .env("GIT_ALLOW_PROTOCOL", self.allowed_protocols)
+            .env("GIT_MERGE_AUTOEDIT", "no");
+        if !needs_person {
+            command.env("XDG_CONFIG_HOME", "/nonexistent");
+        }
+        if let Some(git_dir) = &self.git_dir {
+            command.env("GIT_DIR", git_dir);
+            if !self.bare {
+                command.env("GIT_WORK_TREE", self.directory.path());
+            }
+        }
+        for (name, value) in self.git.settings.identity.variables() {
+            command.env(name, value);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+
+        let mut settings = self.git.personal.of(self.git, repository, self.cancel)?;
+        if let Some(repository) = repository {
+            hardening::prefer_repository(&mut settings, repository);
+        }
+        settings.extend(hardening::settings(repository, self.trust, self.reach)?);
+        settings.extend(self.settings.iter().cloned());
+        settings.extend(self.git.settings.extra.iter().cloned());
+        command.env("GIT_CONFIG_COUNT", settings.len().to_string());
+        for (number, (key, value)) in settings.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{number}"), key);
+            command.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+
+        // Through the descriptor that was checked, whatever happens to its name meanwhile: the new process still
+        // has it while it changes its directory.
+        command.current_dir(magic_path(self.directory.directory()));
+        command.arg(self.verb).args(&self.arguments);
+        Ok(command)
+    }
+}
+
+impl Finished {
+    /// What git said, without what could steer a terminal.
+    pub(crate) fn said(&self) -> String {
+        text::without_controls(&String::from_utf8_lossy(&self.errors))
+            .trim()
+            .to_owned()
+    }
+
+    /// The failure that a nonzero exit code is, told in git's own words.
+    pub(crate) fn failure(&self, verb: &'static str, place: String) -> Error {
+        let mut said = self.said();
+        if said.is_empty() {
+            said = text::without_controls(&String::from_utf8_lossy(&self.output))
+                .trim()
+                .to_owned();
+        }
+        if let Some(lock) = crate::work::locks::lock_in(&said) {
+            return Error::Locked { verb, lock };
+        }
+        Error::GitFailed {
+            verb,
+            path: place,
+            code: self.code,
+            said: said.chars().take(2000).collect(),
+        }
+    }
+}
