@@ -15,7 +15,9 @@
 //! - What it returns is data. Text from a repository comes without control characters, paths are escaped by
 //!   [`display_path`].
 
+mod conflicts;
 mod log;
+mod rebase_progress;
 mod repository;
 mod roots;
 mod snapshot;
@@ -41,12 +43,14 @@ mod remote_url;
 mod upstream;
 
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
+pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
+pub use rebase_progress::RebaseProgress;
 pub use repository::Repository;
 pub use repository_path::RepositoryPath;
 pub use revision::Revision;
@@ -56,4 +60,8 @@ pub use status::{
     Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Status, StatusOptions, Unstaged, Upstream,
 };
 pub use text::display_path;
-pub use work::{AddOptions, Added, Kept, Progress, Work};
+pub use work::{
+    AddOptions, Added, ChangedFiles, CherryPickOptions, CherryPickResult, CherryPicked, FastForward, Favor,
+    Integrated, Integration, IntegrationResult, Kept, MergeOptions, MergePreview, MergeResult, MergeStrategy,
+    Merged, Progress, RebaseOptions, RebaseResult, RebaseStop, Rebased, Work,
+};
