@@ -33,13 +33,19 @@ pub use agentyard_git::{
     Added, Commit, Conflict, DecorationKind, Kept, LeftOut, Moved, Operation as OperationInProgress, Person,
     Remote, Status, Tag,
 };
+pub use agentyard_git::{
+    ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
+    ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
+    MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
+};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, History, HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, Snapshot,
+    AddRequest, CherryPickRequest, History, HistoryRequest, In, MergeAnswer, MergeMode, MergeRequest,
+    RebaseRequest, Repositories, RepositorySettings, RepositoryStatus, SequenceMode, Snapshot,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

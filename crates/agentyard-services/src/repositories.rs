@@ -3,8 +3,11 @@
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
 mod changing;
+mod cherry_picking;
 mod failures;
+mod merging;
 mod reading;
+mod rebasing;
 mod staging;
 mod working_directory;
 
@@ -23,8 +26,11 @@ use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
 pub use changing::In;
 use changing::Turns;
+pub use cherry_picking::CherryPickRequest;
 use failures::from_git;
+pub use merging::{MergeAnswer, MergeMode, MergeRequest};
 pub use reading::{History, HistoryRequest, RepositoryStatus};
+pub use rebasing::{RebaseRequest, SequenceMode};
 pub use staging::AddRequest;
 pub use working_directory::Snapshot;
 

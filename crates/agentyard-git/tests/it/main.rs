@@ -6,6 +6,7 @@ mod porcelain;
 mod program;
 mod support;
 
+mod cherry_picking;
 mod environment;
 mod hostile_configuration;
 mod hostile_content;
@@ -16,6 +17,7 @@ mod log_differential;
 mod log_filters;
 mod merging;
 mod races;
+mod rebasing;
 mod repository;
 mod roots;
 mod snapshot;

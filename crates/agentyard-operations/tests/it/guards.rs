@@ -13,6 +13,9 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
     let arguments = match operation.entry().name {
         "git_status" | "git_log" | "git_set_working_dir" => json!({ "path": repository }),
         "git_add" => json!({ "path": repository, "all": true }),
+        "git_cherry_pick" => json!({ "path": repository, "commits": ["HEAD"] }),
+        "git_merge" => json!({ "path": repository, "branch": "HEAD" }),
+        "git_rebase" => json!({ "path": repository, "upstream": "HEAD" }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
