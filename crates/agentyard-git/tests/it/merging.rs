@@ -430,3 +430,20 @@ fn a_merge_that_cannot_be_signed_is_not_made() {
     assert!(message(result).contains("failed"));
     assert_eq!(tree_state(&yard), before);
 }
+
+#[test]
+fn a_squash_with_conflicts_is_told_from_a_merge_in_progress() {
+    let yard = diverged("ours\n", "theirs\n");
+    let squash = MergeOptions {
+        squash: true,
+        ..merge_of(&["side"])
+    };
+    let merged = merge(&yard, &squash).unwrap();
+    assert!(
+        matches!(merged.result, MergeResult::SquashStopped(conflicts) if conflicts.files[0].path == "file")
+    );
+    assert_eq!(yard.status().operation, None);
+    // Nothing else begins on top of it.
+    let error = message(merge(&yard, &merge_of(&["side"])));
+    assert_eq!(error, "there are unresolved conflicts in file");
+}

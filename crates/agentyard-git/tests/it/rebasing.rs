@@ -483,3 +483,32 @@ fn where_nothing_can_be_rebased_that_is_said() {
     );
     yard.work_in(&linked, |work| work.abort_rebase()).unwrap();
 }
+
+#[test]
+fn what_is_wrong_is_found_before_another_branch_is_checked_out() {
+    let yard = diverged("ours\n", "theirs\n");
+    let before = tree_state(&yard);
+    let side = Some(BranchName::new("side").unwrap());
+    for options in [
+        RebaseOptions {
+            branch: side.clone(),
+            ..onto("nowhere")
+        },
+        RebaseOptions {
+            branch: side.clone(),
+            plan: vec!["pick main".to_owned()],
+            ..onto("main")
+        },
+        RebaseOptions {
+            branch: Some(BranchName::new("nowhere").unwrap()),
+            ..onto("main")
+        },
+        RebaseOptions {
+            branch: side,
+            ..RebaseOptions::default()
+        },
+    ] {
+        let error = message(rebase(&yard, &options));
+        assert_eq!(tree_state(&yard), before, "{error}");
+    }
+}
