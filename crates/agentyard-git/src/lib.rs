@@ -53,7 +53,8 @@ pub use revision::Revision;
 pub use roots::{Confined, Roots};
 pub use snapshot::{Remote, Snapshot, Tag};
 pub use status::{
-    Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Status, StatusOptions, Unstaged, Upstream,
+    Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Staging, Status, StatusOptions, Unstaged,
+    Upstream,
 };
 pub use text::display_path;
 pub use work::{AddOptions, Added, Kept, Progress, Work};

@@ -1,6 +1,7 @@
 //! Repositories: status, history, and the directory that `.` stands for.
 
 mod add;
+mod changed_files;
 mod left_out;
 mod log;
 mod status;

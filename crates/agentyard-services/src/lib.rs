@@ -30,8 +30,8 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Commit, Conflict, DecorationKind, Kept, LeftOut, Moved, Operation as OperationInProgress, Person,
-    Remote, Status, Tag,
+    Added, Commit, Conflict, Conflicted, DecorationKind, Kept, LeftOut, Moved,
+    Operation as OperationInProgress, Person, Remote, Staged, Status, Tag,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;

@@ -6,6 +6,7 @@ mod porcelain;
 mod program;
 mod support;
 
+mod add;
 mod environment;
 mod hostile_configuration;
 mod hostile_content;
