@@ -27,6 +27,7 @@ mod work;
 mod commit;
 mod dates;
 mod error;
+mod message;
 mod names;
 mod object_id;
 mod repository_path;
@@ -44,6 +45,7 @@ pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
+pub use message::{Author, Message, Trailer};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
@@ -57,4 +59,4 @@ pub use status::{
     Upstream,
 };
 pub use text::display_path;
-pub use work::{AddOptions, Added, Kept, Progress, Work};
+pub use work::{AddOptions, Added, CommitOptions, Committed, Kept, Lines, Progress, Work};

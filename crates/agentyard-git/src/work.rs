@@ -1,17 +1,20 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod commit;
 
 mod keep;
 pub(crate) mod locks;
 mod progress;
 mod saved_index;
+mod signing;
 
 use std::sync::atomic::AtomicBool;
 
 use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
 use crate::{Error, Repository};
 pub use add::{AddOptions, Added};
+pub use commit::{CommitOptions, Committed, Lines};
 pub use keep::Kept;
 pub use progress::Progress;
 

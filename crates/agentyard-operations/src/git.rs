@@ -2,6 +2,7 @@
 
 mod add;
 mod changed_files;
+mod commit;
 mod left_out;
 mod log;
 mod status;
@@ -12,6 +13,7 @@ use crate::registry::Entry;
 pub(crate) const ALL: &[Entry] = &[
     Entry::of::<status::GitStatus>(),
     Entry::of::<add::GitAdd>(),
+    Entry::of::<commit::GitCommit>(),
     Entry::of::<log::GitLog>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),

@@ -28,10 +28,6 @@ fn all() -> AddOptions {
     }
 }
 
-fn index(yard: &Yard) -> Vec<u8> {
-    std::fs::read(yard.path(".git/index")).unwrap()
-}
-
 fn lines(numbers: std::ops::RangeInclusive<u32>) -> String {
     numbers.map(|number| format!("{number}\n")).collect()
 }
@@ -115,13 +111,13 @@ fn a_call_that_fails_halfway_leaves_the_index_as_it_was() {
     yard.write(".gitignore", "ignored\n");
     yard.write("ignored", "x\n");
     yard.write("file", "changed\n");
-    let before = index(&yard);
+    let before = yard.index();
     let error = yard
         .work(|work| work.add(&paths(&["file", "ignored"])))
         .unwrap_err();
     assert!(matches!(error, Error::GitFailed { .. }), "{error:?}");
     assert!(error.to_string().contains("ignored"));
-    assert_eq!(index(&yard), before);
+    assert_eq!(yard.index(), before);
     let names = yard.shell("ls .git");
     assert!(!names.contains("lock") && !names.contains("agentyard"), "{names}");
 
@@ -177,18 +173,18 @@ fn a_patch_that_does_not_apply_names_the_place_and_stages_nothing() {
     let yard = Yard::with_commit();
     yard.write("other", "other\n");
     yard.commit("other");
-    let before = index(&yard);
+    let before = yard.index();
     let text = "--- a/other\n+++ b/other\n@@ -1 +1 @@\n-other\n+fine\n\
                 --- a/file\n+++ b/file\n@@ -1 +1 @@\n-not there\n+new\n";
     let refusal = message(yard.work(|work| work.add(&patch(text))));
     assert!(refusal.contains("patch failed: file:1"), "{refusal}");
-    assert_eq!(index(&yard), before);
+    assert_eq!(yard.index(), before);
 }
 
 #[test]
 fn a_patch_cannot_leave_the_repository() {
     let yard = Yard::with_commit();
-    let before = index(&yard);
+    let before = yard.index();
     for path in [
         "../escape",
         "/etc/escape",
@@ -198,7 +194,7 @@ fn a_patch_cannot_leave_the_repository() {
         let text = format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n");
         let result = yard.work(|work| work.add(&patch(text)));
         assert!(result.is_err(), "{path}");
-        assert_eq!(index(&yard), before, "{path}");
+        assert_eq!(yard.index(), before, "{path}");
     }
     for text in ["", "  \n", "no patch at all", "--output=x"] {
         assert!(yard.work(|work| work.add(&patch(text))).is_err(), "{text:?}");
@@ -210,7 +206,7 @@ fn a_patch_cannot_leave_the_repository() {
 #[test]
 fn conflicts_are_named_until_they_are_staged() {
     let yard = Yard::with_commit();
-    conflict(&yard);
+    yard.conflict();
     yard.write("new", "new\n");
     let added = yard.work(|work| work.add(&paths(&["new"]))).unwrap();
     assert_eq!(
@@ -222,17 +218,6 @@ fn conflicts_are_named_until_they_are_staged() {
     );
     let added = yard.work(|work| work.add(&paths(&["file"]))).unwrap();
     assert_eq!(added.staging.conflicted, []);
-}
-
-/// A merge that waits for somebody to resolve `file`.
-pub(crate) fn conflict(yard: &Yard) {
-    yard.git(&["switch", "--quiet", "--create", "other"]);
-    yard.write("file", "theirs\n");
-    yard.commit("theirs");
-    yard.git(&["switch", "--quiet", "main"]);
-    yard.write("file", "ours\n");
-    yard.commit("ours");
-    yard.try_git_in(&yard.root(), &["merge", "--quiet", "other"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod program;
 mod support;
 
 mod add;
+mod commit;
 mod environment;
 mod hostile_configuration;
 mod hostile_content;
