@@ -47,7 +47,7 @@ pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
-pub use repository::Repository;
+pub use repository::{Repository, repository_elsewhere};
 pub use repository_path::RepositoryPath;
 pub use revision::Revision;
 pub use roots::{Confined, Roots};
