@@ -12,10 +12,14 @@ use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use super::scope::Scope;
 use crate::failure::error_object;
 
-/// The tool that an operation is.
-pub(super) fn tool(operation: &'static Registered) -> Tool {
+/// The tool that an operation is, here or where nothing may be changed.
+pub(super) fn tool(operation: &'static Registered, read_only: bool) -> Tool {
     let entry = operation.entry();
-    let mut schema = operation.input_schema().clone();
+    let (mut schema, effect) = if read_only {
+        (operation.reading_input_schema(), Effect::Read)
+    } else {
+        (operation.input_schema().clone(), entry.effect)
+    };
     // The description has a place of its own in a tool.
     schema.shift_remove("description");
     Tool::new(
@@ -23,7 +27,7 @@ pub(super) fn tool(operation: &'static Registered) -> Tool {
         Cow::Borrowed(operation.description()),
         Arc::new(schema),
     )
-    .with_annotations(annotations(entry.effect))
+    .with_annotations(annotations(effect))
 }
 
 /// What an effect means to a client that asks before it acts.
