@@ -41,22 +41,21 @@ fn annotations(effect: Effect) -> ToolAnnotations {
     }
 }
 
-/// The answer in MCP's words: an object twice, as itself and as the same minified
-/// JSON, because some clients show a model only the one and some only the other.
+/// The answer in MCP's words: text alone, which for an object is its minified JSON. Every client shows text, and
+/// sending the object a second time as `structuredContent` would double what an answer costs.
 pub(super) fn answer(reply: Reply) -> CallToolResult {
-    match reply {
-        Reply::Structured { value, json } => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(json)]);
-            result.structured_content = Some(value);
-            result
-        }
-        Reply::Text { text, .. } => CallToolResult::success(vec![ContentBlock::text(text)]),
-    }
+    let text = match reply {
+        Reply::Structured { json, .. } => json,
+        Reply::Text { text, .. } => text,
+    };
+    CallToolResult::success(vec![ContentBlock::text(text)])
 }
 
 /// A failure that the model should read.
 pub(super) fn failure(error: &Error, request_id: &RequestId) -> CallToolResult {
-    CallToolResult::structured_error(error_object(error, request_id))
+    CallToolResult::error(vec![ContentBlock::text(
+        error_object(error, request_id).to_string(),
+    )])
 }
 
 /// A call that names no tool there is.
