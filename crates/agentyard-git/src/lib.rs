@@ -32,6 +32,7 @@ mod history;
 mod index;
 mod raw_commit;
 mod remote_url;
+mod renames;
 mod upstream;
 
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
