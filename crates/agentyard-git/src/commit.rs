@@ -77,12 +77,19 @@ impl CommitText {
 
     /// The first paragraph on one line, and the rest.
     pub(crate) fn subject_and_body(&self) -> (String, String) {
-        let (subject, body) = split_message(&self.message);
-        (line(&subject), cut(text::without_controls(body), MAX_BODY))
+        subject_and_body(&self.message)
     }
 }
 
-fn person(written: &BStr, encoding: &'static Encoding) -> Person {
+/// The first paragraph of a message on one line, and the rest.
+pub(crate) fn subject_and_body(message: &str) -> (String, String) {
+    let (subject, body) = split_message(message);
+    (line(&subject), cut(text::without_controls(body), MAX_BODY))
+}
+
+/// Reads `Name <email> seconds offset`.
+
+pub(crate) fn person(written: &BStr, encoding: &'static Encoding) -> Person {
     let (name, email) = name_and_email(written);
     Person {
         name: line(&decoded(name, encoding)),
@@ -92,7 +99,7 @@ fn person(written: &BStr, encoding: &'static Encoding) -> Person {
 }
 
 /// Cut to a length that is fit to be shown.
-fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     cut(text::one_line(text), MAX_LINE)
 }
 

@@ -14,11 +14,17 @@
 //! - What it returns is data. Text from a repository comes without control characters, paths are escaped by
 //!   [`display_path`].
 
+mod branches;
 mod log;
+mod reflog;
+mod remotes;
 mod repository;
 mod roots;
 mod snapshot;
+mod stashes;
 mod status;
+mod tags;
+mod worktrees;
 
 mod commit;
 mod dates;
@@ -31,20 +37,27 @@ mod descriptor;
 mod history;
 mod index;
 mod raw_commit;
+mod raw_tag;
 mod remote_url;
 mod renames;
 mod upstream;
 
+pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
 pub use object_id::{InvalidObjectId, ObjectId};
+pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
+pub use remotes::Remote;
 pub use repository::Repository;
 pub use revision::Revision;
 pub use roots::{Confined, Roots};
-pub use snapshot::{Remote, Snapshot, Tag};
+pub use snapshot::{Snapshot, Tag};
+pub use stashes::{Stash, StashList};
 pub use status::{
     Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Status, StatusOptions, Unstaged, Upstream,
 };
+pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
+pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -5,6 +5,7 @@
 mod porcelain;
 mod support;
 
+mod branches;
 mod environment;
 mod hostile_configuration;
 mod hostile_content;
@@ -13,6 +14,7 @@ mod log;
 mod log_differential;
 mod log_filters;
 mod races;
+mod reflog;
 mod repository;
 mod roots;
 mod snapshot;
@@ -23,6 +25,8 @@ mod status_index;
 mod status_limits;
 mod status_nested;
 mod status_states;
+mod tags;
+mod worktrees;
 
 #[test]
 fn no_file_is_forgotten() {

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
 
-use agentyard_git::{Confined, Error, LogPage, LogQuery, Repository, Roots, Status, StatusOptions};
+use agentyard_git::{
+    BranchQuery, Confined, Error, LogPage, LogQuery, ReflogQuery, Repository, Roots, Status, StatusOptions,
+    TagQuery,
+};
 use tempfile::TempDir;
 
 /// Never set.
@@ -198,7 +201,17 @@ fn use_it(repository: &Repository) -> String {
     let status = repository.status(&options, &GO_ON);
     let log = repository.log(&LogQuery::default(), &GO_ON);
     let snapshot = repository.snapshot(&GO_ON);
-    format!("{status:?} {log:?} {snapshot:?}")
+    let branches = BranchQuery {
+        remote: true,
+        distances: true,
+        ..BranchQuery::default()
+    };
+    let branches = repository.branches(&branches, &GO_ON);
+    let tags = repository.tags(&TagQuery::default(), &GO_ON);
+    let reflog = repository.reflog(&ReflogQuery::default(), &GO_ON);
+    let stashes = repository.stashes(10, &GO_ON);
+    let worktrees = repository.worktrees(&GO_ON);
+    format!("{status:?} {log:?} {snapshot:?} {branches:?} {tags:?} {reflog:?} {stashes:?} {worktrees:?}")
 }
 
 pub(crate) fn assert_harmless(yard: &Yard) -> String {
