@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::dates::timestamp;
 use crate::raw_commit::{RawCommit, name_and_email, seconds};
-use crate::{Error, ObjectId, text};
+use crate::{CommitStat, Error, ObjectId, text};
 
 /// A commit, its text decoded and without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Commit {
     /// The rest of the message, at most [`MAX_BODY`] bytes of it.
     pub body: String,
     pub refs: Vec<Decoration>,
+    /// How much it changed, where that was asked for. A merge has none, unless only first parents are followed.
+    pub stat: Option<CommitStat>,
 }
 
 /// Who did something, and when.

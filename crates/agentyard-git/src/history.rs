@@ -2,6 +2,7 @@
 
 mod distance;
 mod reach;
+mod topology;
 mod walk;
 
 use std::collections::HashMap;

@@ -40,13 +40,17 @@ mod raw_commit;
 mod raw_tag;
 mod remote_url;
 mod renames;
+mod tree_diff;
 mod upstream;
 
 pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
-pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
+pub use log::{
+    CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips, MAX_COUNT,
+    MAX_STAT_FILES, Merges,
+};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
 pub use remotes::Remote;

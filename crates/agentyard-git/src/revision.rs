@@ -83,7 +83,7 @@ impl Revision {
         Ok(CommitRange {
             include,
             exclude,
-            since: None,
+            ..CommitRange::default()
         })
     }
 }

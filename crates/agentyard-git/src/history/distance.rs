@@ -19,7 +19,7 @@ pub(crate) fn distance(
         let range = CommitRange {
             include: vec![include],
             exclude: vec![exclude],
-            since: None,
+            ..CommitRange::default()
         };
         let mut walk = Walk::new(history, &range, None, cancel)?;
         let mut commits = 0;

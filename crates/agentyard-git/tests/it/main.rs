@@ -13,6 +13,8 @@ mod hostile_layout;
 mod log;
 mod log_differential;
 mod log_filters;
+mod log_options;
+mod log_stat;
 mod races;
 mod reflog;
 mod repository;
