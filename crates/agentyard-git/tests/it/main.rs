@@ -6,6 +6,7 @@ mod porcelain;
 mod program;
 mod support;
 
+mod branches;
 mod environment;
 mod hostile_configuration;
 mod hostile_content;
@@ -13,7 +14,10 @@ mod hostile_layout;
 mod log;
 mod log_differential;
 mod log_filters;
+mod log_options;
+mod log_stat;
 mod races;
+mod reflog;
 mod repository;
 mod roots;
 mod snapshot;
@@ -24,6 +28,8 @@ mod status_index;
 mod status_limits;
 mod status_nested;
 mod status_states;
+mod tags;
+mod worktrees;
 
 #[test]
 fn no_file_is_forgotten() {

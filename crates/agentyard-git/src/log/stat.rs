@@ -1,0 +1,158 @@
+//! How much a commit changed.
+
+use std::sync::atomic::AtomicBool;
+
+use gix::diff::blob::{Algorithm, Diff, InternedInput};
+
+use super::contents::Contents;
+use crate::error::check_cancelled;
+use crate::renames::is_regular;
+use crate::tree_diff::{Change, TreeDiff};
+use crate::{Error, display_path};
+
+/// How much a commit changed since its parent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommitStat {
+    pub files_changed: usize,
+    /// Lines, in all files together.
+    pub insertions: u64,
+    pub deletions: u64,
+    /// By path, at most [`MAX_STAT_FILES`].
+    pub files: Vec<FileStat>,
+    /// More files changed than are listed, or than were looked at.
+    pub truncated: bool,
+}
+
+/// How much a file changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStat {
+    pub path: String,
+    /// Its path before it was renamed.
+    pub from: Option<String>,
+    pub change: FileChange,
+    pub lines: LineChange,
+}
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileChange {
+    Added,
+    Modified,
+    Deleted,
+    Renamed,
+    /// It became a link, a submodule or a file.
+    TypeChanged,
+}
+
+/// What happened to the lines of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineChange {
+    Counted {
+        insertions: u64,
+        deletions: u64,
+    },
+    Binary,
+    /// The file is too large to be compared, or not here.
+    NotCompared,
+}
+
+/// How many files are listed of a commit.
+pub const MAX_STAT_FILES: usize = 1000;
+
+/// Where git looks for a NUL to tell binary files from text.
+const BINARY_PROBE: usize = 8000;
+
+/// Counts the lines that differ.
+pub(super) fn count(
+    differences: &TreeDiff,
+    contents: &mut Contents<'_>,
+    cancel: &AtomicBool,
+) -> Result<CommitStat, Error> {
+    let mut stat = CommitStat {
+        files_changed: differences.changes.len(),
+        truncated: differences.truncated || differences.changes.len() > MAX_STAT_FILES,
+        ..CommitStat::default()
+    };
+    for change in &differences.changes {
+        check_cancelled(cancel)?;
+        let lines = line_change(change, contents);
+        if let LineChange::Counted {
+            insertions,
+            deletions,
+        } = lines
+        {
+            stat.insertions += insertions;
+            stat.deletions += deletions;
+        }
+        if stat.files.len() < MAX_STAT_FILES {
+            stat.files.push(FileStat {
+                path: display_path(change.path()),
+                from: renamed_from(change),
+                change: file_change(change),
+                lines,
+            });
+        }
+    }
+    Ok(stat)
+}
+
+fn renamed_from(change: &Change) -> Option<String> {
+    let before = change.before.as_ref()?;
+    (before.path != change.path()).then(|| display_path(before.path.as_ref()))
+}
+
+fn file_change(change: &Change) -> FileChange {
+    match (&change.before, &change.after) {
+        (None, _) => FileChange::Added,
+        (_, None) => FileChange::Deleted,
+        (Some(before), Some(after)) if before.path != after.path => FileChange::Renamed,
+        (Some(before), Some(after))
+            if before.kind == after.kind || is_regular(before.kind) && is_regular(after.kind) =>
+        {
+            FileChange::Modified
+        }
+        _ => FileChange::TypeChanged,
+    }
+}
+
+fn line_change(change: &Change, contents: &mut Contents<'_>) -> LineChange {
+    let id = |file: &Option<crate::renames::File>| file.as_ref().map(|file| file.id);
+    let is_same = id(&change.before) == id(&change.after);
+    let mut read = |file: &Option<_>| match file {
+        None => Some(Vec::new()),
+        Some(file) => contents.read(file),
+    };
+    // Equal content is read all the same: git says of a binary file that it is one, even if only its mode changed.
+    let Some(before) = read(&change.before) else {
+        return LineChange::NotCompared;
+    };
+    let after = if is_same {
+        before.clone()
+    } else {
+        match read(&change.after) {
+            Some(after) => after,
+            None => return LineChange::NotCompared,
+        }
+    };
+    if is_binary(&before) || is_binary(&after) {
+        return LineChange::Binary;
+    }
+    let (insertions, deletions) = differing_lines(&before, &after);
+    LineChange::Counted {
+        insertions,
+        deletions,
+    }
+}
+
+fn differing_lines(before: &[u8], after: &[u8]) -> (u64, u64) {
+    if before == after {
+        return (0, 0);
+    }
+    let input = InternedInput::new(before, after);
+    let diff = Diff::compute(Algorithm::Myers, &input);
+    (diff.count_additions().into(), diff.count_removals().into())
+}
+
+fn is_binary(content: &[u8]) -> bool {
+    content.iter().take(BINARY_PROBE).any(|&byte| byte == 0)
+}
