@@ -237,10 +237,13 @@ struct Page<'a> {
 impl Page<'_> {
     /// None when the commit cannot be read.
     fn branch(&mut self, tip: Tip) -> Result<Option<Branch>, Error> {
-        let Ok(node) = self.history.load(tip.id) else {
+        let object = self
+            .history
+            .load(tip.id)
+            .and_then(|node| self.history.object(node));
+        let Ok(text) = object.and_then(|object| CommitText::decode(tip.id, &object)) else {
             return Ok(None);
         };
-        let text = CommitText::decode(tip.id, &self.history.object(node)?)?;
         let remote = !tip.name.as_bstr().starts_with(b"refs/heads/");
         let (upstream, upstream_gone) = if remote {
             (None, false)

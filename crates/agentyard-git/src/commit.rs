@@ -90,7 +90,6 @@ pub(crate) fn subject_and_body(message: &str) -> (String, String) {
 }
 
 /// Reads `Name <email> seconds offset`.
-
 pub(crate) fn person(written: &BStr, encoding: &'static Encoding) -> Person {
     let (name, email) = name_and_email(written);
     Person {

@@ -54,8 +54,8 @@ pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{
-    CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips, MAX_COUNT,
-    MAX_STAT_FILES, Merges,
+    CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,
+    MAX_COMPARED_FILE, MAX_COUNT, MAX_STAT_FILES, Merges,
 };
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};

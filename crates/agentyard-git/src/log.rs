@@ -21,6 +21,7 @@ use differences::Differences;
 use page::Page;
 use path_filter::PathFilter;
 
+pub use contents::MAX_COMPARED_FILE;
 pub use stat::{CommitStat, FileChange, FileStat, LineChange, MAX_STAT_FILES};
 
 /// What to show of the history.
@@ -51,7 +52,8 @@ pub struct LogQuery {
     /// one name is followed at a time.
     pub follow: bool,
     /// Only commits that change how often this text occurs in a file, like `git log -S`. Merges are looked at only
-    /// with `first_parent`. Every file that every commit changed is read, so this is slow.
+    /// with `first_parent`. Every file that every commit changed is read, so this is slow; files of more
+    /// than [`MAX_COMPARED_FILE`] bytes are passed over.
     pub pickaxe: Option<String>,
     pub merges: Merges,
     /// Follow only the first parent of merges: what happened on a branch, not what was merged into it.

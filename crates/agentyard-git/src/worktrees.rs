@@ -74,7 +74,7 @@ impl Repository {
     /// The main working tree and the linked ones, like `git worktree list`.
     pub fn worktrees(&self, cancel: &AtomicBool) -> Result<WorktreeList, Error> {
         let (linked, truncated) = linked(self, cancel)?;
-        let mut linked: Vec<Worktree> = linked.into_iter().map(|(worktree, _)| worktree).collect();
+        let mut linked: Vec<Worktree> = linked.into_iter().map(|linked| linked.worktree).collect();
         linked.sort_by(|one, other| one.place.cmp(&other.place));
         let mut worktrees = vec![main(self)];
         worktrees.append(&mut linked);
@@ -90,8 +90,8 @@ pub(crate) fn checked_out_elsewhere(
     let (linked, _) = linked(repository, cancel)?;
     let linked = linked
         .into_iter()
-        .filter(|(worktree, _)| !worktree.current)
-        .filter_map(|(worktree, branch)| Some((branch?, worktree.place)));
+        .filter(|linked| !linked.worktree.current)
+        .filter_map(|linked| Some((linked.branch?, linked.worktree.place)));
     let main = main(repository);
     let head = Head::read(&repository.local(), repository.confined_common_dir().directory());
     let of_main = head
@@ -133,11 +133,14 @@ fn main(repository: &Repository) -> Worktree {
     }
 }
 
-/// The linked working trees, each with its branch, and whether there are too many.
-fn linked(
-    repository: &Repository,
-    cancel: &AtomicBool,
-) -> Result<(Vec<(Worktree, Option<FullName>)>, bool), Error> {
+/// A linked working tree, and the full name of its branch.
+struct Linked {
+    worktree: Worktree,
+    branch: Option<FullName>,
+}
+
+/// The linked working trees, and whether there are too many.
+fn linked(repository: &Repository, cancel: &AtomicBool) -> Result<(Vec<Linked>, bool), Error> {
     let common_dir = repository.confined_common_dir();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let Ok(directory) = open_beneath(common_dir.directory(), Path::new("worktrees"), flags) else {
@@ -168,12 +171,7 @@ fn linked(
 }
 
 /// A linked working tree, from its directory under `worktrees`.
-fn one(
-    repository: &Repository,
-    local: &gix::Repository,
-    name: &[u8],
-    own: &OwnedFd,
-) -> (Worktree, Option<FullName>) {
+fn one(repository: &Repository, local: &gix::Repository, name: &[u8], own: &OwnedFd) -> Linked {
     let git_dir = repository.common_dir().join("worktrees").join(as_path(name));
     let (place, prunable) = match dot_git_of(&git_dir, own) {
         Ok(dot_git) => {
@@ -206,7 +204,10 @@ fn one(
         main: false,
         current: repository.git_dir() == git_dir,
     };
-    (worktree, head.branch)
+    Linked {
+        worktree,
+        branch: head.branch,
+    }
 }
 
 /// The `.git` file of a linked working tree, or why there is none.

@@ -86,7 +86,7 @@ struct Mark {
 
 /// How many excluded commits are looked at after the last interesting one, in case clocks were wrong. git's
 /// number.
-const SLOP: usize = 5;
+pub(super) const SLOP: usize = 5;
 
 impl<'walk, 'repo> Walk<'walk, 'repo> {
     pub(crate) fn new(

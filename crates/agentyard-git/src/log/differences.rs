@@ -4,7 +4,6 @@ use std::sync::atomic::AtomicBool;
 
 use gix::bstr::BString;
 
-use super::contents::Contents;
 use super::follow::Follow;
 use super::path_filter::PathFilter;
 use super::pickaxe::Pickaxe;
@@ -17,7 +16,6 @@ use crate::{CommitStat, Error};
 pub(super) struct Differences<'a> {
     local: &'a gix::Repository,
     cancel: &'a AtomicBool,
-    contents: Contents<'a>,
     first_parent: bool,
     wants_stat: bool,
     pickaxe: Option<Pickaxe<'a>>,
@@ -56,7 +54,6 @@ impl<'a> Differences<'a> {
         Ok(Self {
             local,
             cancel,
-            contents: Contents::new(local),
             first_parent: query.first_parent,
             wants_stat: query.stat,
             pickaxe: pickaxe.map(|text| Pickaxe::new(local, text)),
@@ -89,7 +86,7 @@ impl<'a> Differences<'a> {
             None => TreeDiff::new(self.local, before, Some(after), &self.under, self.cancel)?,
         };
         match &mut self.pickaxe {
-            Some(pickaxe) => pickaxe.matches(differences, &mut self.contents, self.cancel),
+            Some(pickaxe) => pickaxe.matches(differences, self.cancel),
             None => Ok(true),
         }
     }
@@ -114,7 +111,7 @@ impl<'a> Differences<'a> {
                     .find_renames(self.local, self.cancel)?
             }
         };
-        stat::count(&differences, &mut self.contents, self.cancel).map(Some)
+        stat::count(self.local, &differences, self.cancel).map(Some)
     }
 
     /// What git compares a commit with.

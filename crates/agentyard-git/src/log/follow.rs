@@ -65,24 +65,25 @@ impl<'a> Follow<'a> {
         after: gix::ObjectId,
         cancel: &AtomicBool,
     ) -> Result<Option<File>, Error> {
-        let all = |tree| TreeDiff::new(self.local, None, Some(tree), &[], cancel);
         let differences = TreeDiff::new(self.local, Some(before), Some(after), &[], cancel)?;
         let deleted: Vec<File> = differences
             .changes
             .into_iter()
             .filter_map(|change| change.before.filter(|_| change.after.is_none()))
             .collect();
-        let files = all(before)?.changes.into_iter().filter_map(|change| change.after);
-        let mut files: Vec<File> = files.collect();
-        let kept: Vec<File> = files
-            .iter()
-            .filter(|file| {
-                deleted
-                    .binary_search_by(|other| other.path.cmp(&file.path))
-                    .is_err()
-            })
-            .cloned()
+        let was_deleted = |file: &File| {
+            deleted
+                .binary_search_by(|other| other.path.cmp(&file.path))
+                .is_ok()
+        };
+        // Like git, this takes any file for an origin, also one that did not change.
+        let all = TreeDiff::new(self.local, None, Some(before), &[], cancel)?;
+        let mut files: Vec<File> = all
+            .changes
+            .into_iter()
+            .filter_map(|change| change.after)
             .collect();
+        let kept: Vec<File> = files.iter().filter(|file| !was_deleted(file)).cloned().collect();
         let settings = (Detect::Copies, renames::diff_limit(self.local));
         let moves = renames::find(self.local, deleted, vec![file.clone()], kept, settings, cancel)?;
         let origin = moves.renamed.into_iter().chain(moves.copied).next();

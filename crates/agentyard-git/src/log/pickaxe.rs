@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use gix::bstr::ByteSlice as _;
 
-use super::contents::Contents;
+use super::contents;
 use crate::Error;
 use crate::error::check_cancelled;
 use crate::renames::File;
@@ -32,16 +32,11 @@ impl<'a> Pickaxe<'a> {
     }
 
     /// Whether a commit that made these differences is one.
-    pub(super) fn matches(
-        &mut self,
-        differences: TreeDiff,
-        contents: &mut Contents<'_>,
-        cancel: &AtomicBool,
-    ) -> Result<bool, Error> {
+    pub(super) fn matches(&mut self, differences: TreeDiff, cancel: &AtomicBool) -> Result<bool, Error> {
         let (mut in_deleted, mut in_added) = (false, false);
         for change in &differences.changes {
             check_cancelled(cancel)?;
-            let (before, after) = self.occurrences(change, contents);
+            let (before, after) = self.occurrences(change);
             match (&change.before, &change.after) {
                 (Some(_), Some(_)) if before != after => return Ok(true),
                 (Some(_), None) => in_deleted |= before > 0,
@@ -59,21 +54,21 @@ impl<'a> Pickaxe<'a> {
         }
         let renamed = differences.find_renames(self.local, cancel)?;
         Ok(renamed.changes.iter().any(|change| {
-            let (before, after) = self.occurrences(change, contents);
+            let (before, after) = self.occurrences(change);
             before != after
         }))
     }
 
-    fn occurrences(&mut self, change: &Change, contents: &mut Contents<'_>) -> (usize, usize) {
-        let mut count = |file: &Option<File>| file.as_ref().map_or(0, |file| self.count(file, contents));
+    fn occurrences(&mut self, change: &Change) -> (usize, usize) {
+        let mut count = |file: &Option<File>| file.as_ref().map_or(0, |file| self.count(file));
         (count(&change.before), count(&change.after))
     }
 
-    fn count(&mut self, file: &File, contents: &mut Contents<'_>) -> usize {
+    fn count(&mut self, file: &File) -> usize {
         if let Some(&count) = self.known.get(&file.id) {
             return count;
         }
-        let content = contents.read(file).unwrap_or_default();
+        let content = contents::read(self.local, file).unwrap_or_default();
         let count = content.find_iter(&self.text).count();
         if self.known.len() == MAX_KNOWN {
             self.known.clear();

@@ -1,12 +1,13 @@
 //! How much a commit changed.
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use gix::diff::blob::{Algorithm, Diff, InternedInput};
 
-use super::contents::Contents;
+use super::contents;
 use crate::error::check_cancelled;
-use crate::renames::is_regular;
+use crate::renames::{File, is_regular};
 use crate::tree_diff::{Change, TreeDiff};
 use crate::{Error, display_path};
 
@@ -52,7 +53,7 @@ pub enum LineChange {
         deletions: u64,
     },
     Binary,
-    /// The file is too large to be compared, or not here.
+    /// The file has more than [`MAX_COMPARED_FILE`](crate::MAX_COMPARED_FILE) bytes, or is not here, as in a partial clone.
     NotCompared,
 }
 
@@ -64,8 +65,8 @@ const BINARY_PROBE: usize = 8000;
 
 /// Counts the lines that differ.
 pub(super) fn count(
+    local: &gix::Repository,
     differences: &TreeDiff,
-    contents: &mut Contents<'_>,
     cancel: &AtomicBool,
 ) -> Result<CommitStat, Error> {
     let mut stat = CommitStat {
@@ -73,9 +74,14 @@ pub(super) fn count(
         truncated: differences.truncated || differences.changes.len() > MAX_STAT_FILES,
         ..CommitStat::default()
     };
+    // A few small trees can hold the same file any number of times.
+    let mut known = HashMap::new();
     for change in &differences.changes {
         check_cancelled(cancel)?;
-        let lines = line_change(change, contents);
+        let id = |file: &Option<File>| file.as_ref().map(|file| file.id);
+        let lines = *known
+            .entry((id(&change.before), id(&change.after)))
+            .or_insert_with(|| line_change(local, change));
         if let LineChange::Counted {
             insertions,
             deletions,
@@ -115,24 +121,14 @@ fn file_change(change: &Change) -> FileChange {
     }
 }
 
-fn line_change(change: &Change, contents: &mut Contents<'_>) -> LineChange {
-    let id = |file: &Option<crate::renames::File>| file.as_ref().map(|file| file.id);
-    let is_same = id(&change.before) == id(&change.after);
-    let mut read = |file: &Option<_>| match file {
+fn line_change(local: &gix::Repository, change: &Change) -> LineChange {
+    let read = |file: &Option<File>| match file {
         None => Some(Vec::new()),
-        Some(file) => contents.read(file),
+        Some(file) => contents::read(local, file),
     };
     // Equal content is read all the same: git says of a binary file that it is one, even if only its mode changed.
-    let Some(before) = read(&change.before) else {
+    let (Some(before), Some(after)) = (read(&change.before), read(&change.after)) else {
         return LineChange::NotCompared;
-    };
-    let after = if is_same {
-        before.clone()
-    } else {
-        match read(&change.after) {
-            Some(after) => after,
-            None => return LineChange::NotCompared,
-        }
     };
     if is_binary(&before) || is_binary(&after) {
         return LineChange::Binary;

@@ -3,7 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use agentyard_git::{Branch, BranchPage, BranchQuery, BranchSort, Distance, Error, Place, Revision};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
+use crate::log_differential::{perform, step};
 use crate::support::{GO_ON, Yard};
 
 /// Five branches: `done` is merged into `main`; `topic` and `a/deep` are not; `topic` follows `origin/topic`, and
@@ -34,6 +38,42 @@ fn grown() -> Yard {
          [branch \"gone\"]\n\tremote = origin\n\tmerge = refs/heads/gone",
     );
     yard
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 8,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
+        max_shrink_iters: 200,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn distances_and_filters_are_those_of_git(steps in vec(step(), 1..30), with_graph in any::<bool>()) {
+        let yard = Yard::new();
+        yard.commit("root");
+        for step in &steps {
+            perform(&yard, step);
+        }
+        if with_graph {
+            yard.git(&["commit-graph", "write", "--reachable"]);
+        }
+        for branch in ["b0", "b1", "b2"] {
+            yard.configure(&format!("[branch \"{branch}\"]\n\tremote = .\n\tmerge = refs/heads/main"));
+        }
+        for branch in list(&yard, &all()).branches {
+            let range = format!("{}...main", branch.name);
+            let counts = yard.git(&["rev-list", "--left-right", "--count", &range]);
+            let distance = branch.upstream.map(|upstream| upstream.distance.unwrap());
+            let shown = distance.map_or("0\t0".to_owned(), |distance| format!("{}\t{}", distance.ahead, distance.behind));
+            prop_assert_eq!(shown, counts.trim());
+            let (contains, merged) = (revision(&branch.name), revision(&branch.name));
+            let contains = names(&yard, &BranchQuery { contains, ..all() });
+            prop_assert_eq!(contains, for_each_ref(&yard, &["--contains", &branch.name]));
+            let merged = names(&yard, &BranchQuery { merged, ..all() });
+            prop_assert_eq!(merged, for_each_ref(&yard, &["--merged", &branch.name]));
+        }
+    }
 }
 
 fn list(yard: &Yard, query: &BranchQuery) -> BranchPage {

@@ -61,7 +61,7 @@ const PATHS: &[Option] = &[
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 10,
+        cases: 8,
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         max_shrink_iters: 200,
         ..ProptestConfig::default()

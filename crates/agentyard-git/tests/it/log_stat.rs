@@ -16,7 +16,7 @@ type Line = (String, String, String, Option<String>);
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 10,
+        cases: 8,
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         max_shrink_iters: 200,
         ..ProptestConfig::default()

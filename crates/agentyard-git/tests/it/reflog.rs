@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use agentyard_git::{Error, ReflogPage, ReflogQuery, StashList};
+use agentyard_git::{BranchQuery, Error, LogQuery, ReflogPage, ReflogQuery, StashList, TagQuery};
 
 use crate::support::{GO_ON, Yard};
 
@@ -253,4 +253,43 @@ fn stashes() {
 fn a_cancelled_log_ends() {
     let answer = used().open().reflog(&of("HEAD"), &AtomicBool::new(true));
     assert!(matches!(answer, Err(Error::Cancelled)));
+}
+
+#[test]
+fn longer_hashes_are_read_too() {
+    let yard = Yard::empty();
+    yard.git(&[
+        "init",
+        "--quiet",
+        "--initial-branch=main",
+        "--object-format=sha256",
+    ]);
+    yard.write("file", "1\n");
+    yard.commit("first");
+    yard.git(&["tag", "--annotate", "--message", "x", "tag"]);
+    yard.write("file", "2\n");
+    yard.git(&["stash"]);
+    let repository = yard.open();
+    let id = yard.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let log = repository.reflog(&of("main"), &GO_ON).unwrap();
+    assert_eq!(
+        (log.entries[0].id.to_string(), log.entries[0].previous),
+        (id.clone(), None)
+    );
+    assert_eq!(repository.stashes(1, &GO_ON).unwrap().stashes.len(), 1);
+    let tags = repository.tags(&TagQuery::default(), &GO_ON).unwrap().tags;
+    assert_eq!(tags[0].target.to_string(), id);
+    let branches = repository
+        .branches(&BranchQuery::default(), &GO_ON)
+        .unwrap()
+        .branches;
+    assert_eq!(branches[0].commit.to_string(), id);
+    let worktrees = repository.worktrees(&GO_ON).unwrap().worktrees;
+    assert_eq!(worktrees[0].head, Some(branches[0].commit));
+    let query = LogQuery {
+        stat: true,
+        ..LogQuery::default()
+    };
+    let stat = yard.log(&query).commits.remove(0).stat.unwrap();
+    assert_eq!((stat.files_changed, stat.insertions), (1, 1));
 }

@@ -12,8 +12,8 @@ fn list(yard: &Yard, directory: &str) -> WorktreeList {
 }
 
 /// What `git worktree list --porcelain` says, in its words.
-fn git_says(yard: &Yard) -> Vec<BTreeMap<String, String>> {
-    let output = yard.git(&["worktree", "list", "--porcelain"]);
+fn git_says(yard: &Yard, directory: &str) -> Vec<BTreeMap<String, String>> {
+    let output = yard.git_in(&yard.path(directory), &["worktree", "list", "--porcelain"]);
     let records = output.trim().split("\n\n").map(|record| {
         let fields = record.lines().map(|line| {
             let (key, value) = line.split_once(' ').unwrap_or((line, ""));
@@ -68,7 +68,7 @@ fn worktrees_are_those_of_git() {
     let ours = list(&yard, "");
     assert_eq!(
         ours.worktrees.iter().map(in_words_of_git).collect::<Vec<_>>(),
-        git_says(&yard)
+        git_says(&yard, "")
     );
     assert!(!ours.truncated);
     let current = |list: &WorktreeList| -> Vec<bool> {
@@ -132,6 +132,21 @@ fn a_bare_repository_has_a_bare_main_worktree() {
             current: true,
         }]
     );
+}
+
+#[test]
+fn worktrees_of_a_bare_repository() {
+    let yard = Yard::with_commit();
+    yard.git(&["clone", "--quiet", "--bare", ".", "bare.git"]);
+    yard.git_in(
+        &yard.path("bare.git"),
+        &["worktree", "add", "--quiet", "-b", "b", "../linked"],
+    );
+    for directory in ["bare.git", "linked"] {
+        let ours = list(&yard, directory);
+        let shown: Vec<_> = ours.worktrees.iter().map(in_words_of_git).collect();
+        assert_eq!(shown, git_says(&yard, directory), "{directory}");
+    }
 }
 
 #[test]
