@@ -38,6 +38,15 @@ impl Revision {
         &self.0
     }
 
+    /// The one commit that the revision names in a repository.
+    pub(crate) fn resolve_commit(&self, local: &gix::Repository) -> Result<gix::ObjectId, Error> {
+        let range = self.resolve(local)?;
+        match range.include[..] {
+            [commit] if range.exclude.is_empty() => Ok(commit),
+            _ => Err(invalid(&self.0, "name one commit, not a range")),
+        }
+    }
+
     /// The commits that the revision names in a repository.
     pub(crate) fn resolve(&self, local: &gix::Repository) -> Result<CommitRange, Error> {
         let unknown = |source| Error::UnknownRevision {
@@ -74,7 +83,7 @@ impl Revision {
         Ok(CommitRange {
             include,
             exclude,
-            since: None,
+            ..CommitRange::default()
         })
     }
 }

@@ -39,6 +39,7 @@ pub(super) struct GitCommitInput {
     signoff: bool,
     /// Whether to sign; as configured by default.
     sign: Option<bool>,
+    /// Commit even without changes.
     #[serde(default)]
     allow_empty: bool,
     /// Skip the pre-commit and commit-msg hooks.
