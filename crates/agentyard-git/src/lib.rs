@@ -76,5 +76,8 @@ pub use status::{
 };
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
-pub use work::{AddOptions, Added, CommitOptions, Committed, Kept, Lines, Progress, Work};
+pub use work::{
+    AddOptions, Added, CheckedOut, CheckoutOptions, CommitOptions, Committed, Kept, Lines, Progress,
+    ResetDone, ResetMode, ResetOptions, Work,
+};
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -1,10 +1,13 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod checkout;
 mod commit;
+mod reset;
 
 mod keep;
 pub(crate) mod locks;
+mod loss;
 mod progress;
 mod saved_index;
 mod signing;
@@ -14,9 +17,11 @@ use std::sync::atomic::AtomicBool;
 use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
 use crate::{Error, Repository};
 pub use add::{AddOptions, Added};
+pub use checkout::{CheckedOut, CheckoutOptions};
 pub use commit::{CommitOptions, Committed, Lines};
 pub use keep::Kept;
 pub use progress::Progress;
+pub use reset::{ResetDone, ResetMode, ResetOptions};
 
 /// A repository, and the means to change it.
 ///

@@ -2,9 +2,12 @@
 
 mod add;
 mod changed_files;
+mod checkout;
 mod commit;
+mod kept;
 mod left_out;
 mod log;
+mod reset;
 mod status;
 mod working_directory;
 
@@ -13,7 +16,9 @@ use crate::registry::Entry;
 pub(crate) const ALL: &[Entry] = &[
     Entry::of::<status::GitStatus>(),
     Entry::of::<add::GitAdd>(),
+    Entry::of::<reset::GitReset>(),
     Entry::of::<commit::GitCommit>(),
+    Entry::of::<checkout::GitCheckout>(),
     Entry::of::<log::GitLog>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),

@@ -30,8 +30,8 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Commit, Committed, Conflict, Conflicted, DecorationKind, Kept, LeftOut, Moved,
-    Operation as OperationInProgress, Person, Remote, Staged, Status, Tag,
+    Added, CheckedOut, Commit, Committed, Conflict, Conflicted, DecorationKind, Head, Kept, LeftOut, Moved,
+    Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Status, Tag,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -39,8 +39,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, CommitRequest, History, HistoryRequest, In, Repositories, RepositorySettings,
-    RepositoryStatus, Snapshot,
+    AddRequest, CheckoutRequest, CommitRequest, History, HistoryRequest, In, Repositories,
+    RepositorySettings, RepositoryStatus, ResetRequest, Snapshot,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

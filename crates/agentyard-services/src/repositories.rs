@@ -3,9 +3,11 @@
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
 mod changing;
+mod checking_out;
 mod committing;
 mod failures;
 mod reading;
+mod resetting;
 mod staging;
 mod working_directory;
 
@@ -24,9 +26,11 @@ use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
 pub use changing::In;
 use changing::Turns;
+pub use checking_out::CheckoutRequest;
 pub use committing::CommitRequest;
 use failures::from_git;
 pub use reading::{History, HistoryRequest, RepositoryStatus};
+pub use resetting::ResetRequest;
 pub use staging::AddRequest;
 pub use working_directory::Snapshot;
 

@@ -8,6 +8,7 @@ mod support;
 
 mod add;
 mod branches;
+mod checkout;
 mod commit;
 mod environment;
 mod hostile_configuration;
@@ -21,6 +22,7 @@ mod log_stat;
 mod races;
 mod reflog;
 mod repository;
+mod reset;
 mod roots;
 mod snapshot;
 mod status_changes;
