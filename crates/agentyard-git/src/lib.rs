@@ -33,6 +33,7 @@ mod work;
 mod commit;
 mod dates;
 mod error;
+mod message;
 mod names;
 mod object_id;
 mod repository_path;
@@ -57,6 +58,7 @@ pub use log::{
     CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,
     MAX_COMPARED_FILE, MAX_COUNT, MAX_STAT_FILES, Merges,
 };
+pub use message::{Author, Message, Trailer};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
@@ -69,9 +71,10 @@ pub use roots::{Confined, Roots};
 pub use snapshot::{Snapshot, Tag};
 pub use stashes::{Stash, StashList};
 pub use status::{
-    Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Status, StatusOptions, Unstaged, Upstream,
+    Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Staging, Status, StatusOptions, Unstaged,
+    Upstream,
 };
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
-pub use work::{AddOptions, Added, Kept, Progress, Work};
+pub use work::{AddOptions, Added, CommitOptions, Committed, Kept, Lines, Progress, Work};
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

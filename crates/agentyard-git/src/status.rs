@@ -9,6 +9,7 @@ mod ignore;
 mod queue;
 mod scan;
 mod staged;
+mod staging;
 mod submodule;
 mod tracked;
 mod untracked;
@@ -20,6 +21,7 @@ use gix::bstr::BString;
 
 use crate::error::check_cancelled;
 use crate::{Error, ObjectId, Repository, display_path, index};
+pub use staging::Staging;
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -195,14 +197,7 @@ impl Status {
             limit,
             truncated: staged.truncated || findings.truncated,
         };
-        self.staged = Staged {
-            added: lists.paths(staged.added),
-            modified: lists.paths(staged.modified),
-            deleted: lists.paths(staged.deleted),
-            renamed: lists.moves(staged.renamed),
-            copied: lists.moves(staged.copied),
-            type_changed: lists.paths(staged.type_changed),
-        };
+        self.staged = lists.staged(staged);
         self.unstaged = Unstaged {
             modified: lists.paths(findings.modified),
             deleted: lists.paths(findings.deleted),
@@ -230,6 +225,17 @@ struct Lists {
 }
 
 impl Lists {
+    fn staged(&mut self, staged: staged::Changes) -> Staged {
+        Staged {
+            added: self.paths(staged.added),
+            modified: self.paths(staged.modified),
+            deleted: self.paths(staged.deleted),
+            renamed: self.moves(staged.renamed),
+            copied: self.moves(staged.copied),
+            type_changed: self.paths(staged.type_changed),
+        }
+    }
+
     fn paths(&mut self, paths: Vec<BString>) -> Vec<String> {
         self.cut(paths)
             .iter()

@@ -1,16 +1,20 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod commit;
 
 mod keep;
 pub(crate) mod locks;
 mod progress;
+mod saved_index;
+mod signing;
 
 use std::sync::atomic::AtomicBool;
 
-use crate::Repository;
 use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
+use crate::{Error, Repository};
 pub use add::{AddOptions, Added};
+pub use commit::{CommitOptions, Committed, Lines};
 pub use keep::Kept;
 pub use progress::Progress;
 
@@ -67,6 +71,20 @@ impl<'a> Work<'a> {
     /// `git <verb>` in this repository.
     pub(crate) fn invoke(&self, verb: &'static str) -> Invocation<'_> {
         Invocation::new(self, verb)
+    }
+
+    /// Refuses what makes no sense without a working tree, which is wanted `to` do something.
+    pub(crate) fn require_worktree(&self, to: &str) -> Result<(), Error> {
+        if self.repository.worktree().is_some() {
+            return Ok(());
+        }
+        Err(Error::state(
+            format!(
+                "the repository at {} is bare: it has no working tree {to}",
+                self.repository.shown()
+            ),
+            "work in a clone of it, or in a working tree that git_worktree adds",
+        ))
     }
 
     /// Which of these hooks, and which filters, the repository has and git was kept from running.

@@ -30,8 +30,8 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Commit, Conflict, DecorationKind, Kept, LeftOut, Moved, Operation as OperationInProgress, Person,
-    Remote, Status, Tag,
+    Added, Commit, Committed, Conflict, Conflicted, DecorationKind, Kept, LeftOut, Moved,
+    Operation as OperationInProgress, Person, Remote, Staged, Status, Tag,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -39,7 +39,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, History, HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, Snapshot,
+    AddRequest, CommitRequest, History, HistoryRequest, In, Repositories, RepositorySettings,
+    RepositoryStatus, Snapshot,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -3,6 +3,7 @@
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
 mod changing;
+mod committing;
 mod failures;
 mod reading;
 mod staging;
@@ -23,6 +24,7 @@ use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
 pub use changing::In;
 use changing::Turns;
+pub use committing::CommitRequest;
 use failures::from_git;
 pub use reading::{History, HistoryRequest, RepositoryStatus};
 pub use staging::AddRequest;

@@ -6,7 +6,9 @@ mod porcelain;
 mod program;
 mod support;
 
+mod add;
 mod branches;
+mod commit;
 mod environment;
 mod hostile_configuration;
 mod hostile_content;

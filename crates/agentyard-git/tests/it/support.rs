@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use agentyard_git::{
-    BranchQuery, Confined, Error, Git, GitSettings, Identity, LogPage, LogQuery, ReflogQuery, Repository, Roots,
-    Status, StatusOptions, TagQuery, Trust, Work,
+    BranchQuery, Confined, Error, Git, GitSettings, Identity, LogPage, LogQuery, ReflogQuery, Repository,
+    Roots, Status, StatusOptions, TagQuery, Trust, Work,
 };
 use tempfile::TempDir;
 
@@ -199,6 +199,39 @@ impl Yard {
         work(&Work::new(&git, &self.open(), Trust::Untrusted, &GO_ON, &|_| {}))
     }
 
+    /// As [`Yard::work`], with other settings.
+    pub(crate) fn work_as<T>(
+        &self,
+        settings: GitSettings,
+        work: impl FnOnce(&Work<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let git = Git::find(settings);
+        work(&Work::new(&git, &self.open(), Trust::Untrusted, &GO_ON, &|_| {}))
+    }
+
+    /// An executable file.
+    pub(crate) fn script(&self, path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// The index, byte for byte.
+    pub(crate) fn index(&self) -> Vec<u8> {
+        fs::read(self.path(".git/index")).unwrap()
+    }
+
+    /// A merge that waits for somebody to resolve `file`.
+    pub(crate) fn conflict(&self) {
+        self.git(&["switch", "--quiet", "--create", "other"]);
+        self.write("file", "theirs\n");
+        self.commit("theirs");
+        self.git(&["switch", "--quiet", "main"]);
+        self.write("file", "ours\n");
+        self.commit("ours");
+        self.try_git_in(&self.root(), &["merge", "--quiet", "other"]);
+    }
+
     pub(crate) fn status(&self) -> Status {
         self.status_of("")
     }
@@ -213,7 +246,7 @@ impl Yard {
     }
 }
 
-fn settings() -> GitSettings {
+pub(crate) fn settings() -> GitSettings {
     GitSettings {
         identity: Identity {
             author_name: Some("Ada".to_owned()),

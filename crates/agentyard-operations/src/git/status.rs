@@ -155,7 +155,7 @@ impl StatusView {
     }
 }
 
-fn operation_name(operation: OperationInProgress) -> &'static str {
+pub(super) fn operation_name(operation: OperationInProgress) -> &'static str {
     match operation {
         OperationInProgress::Merge => "merge",
         OperationInProgress::Rebase => "rebase",
