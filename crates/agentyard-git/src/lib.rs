@@ -16,7 +16,9 @@
 //!   [`display_path`].
 
 mod branches;
+mod conflicts;
 mod log;
+mod rebase_progress;
 mod reflog;
 mod remotes;
 mod repository;
@@ -52,6 +54,7 @@ mod upstream;
 
 pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
+pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{
@@ -63,8 +66,9 @@ pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
-pub use remotes::Remote;
+pub use remotes::{Remote};
 pub use repository::{Repository, repository_elsewhere};
+pub use rebase_progress::{RebaseProgress};
 pub use repository_path::RepositoryPath;
 pub use revision::Revision;
 pub use roots::{Confined, Roots};
@@ -76,5 +80,5 @@ pub use status::{
 };
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
-pub use work::{AddOptions, Added, CommitOptions, Committed, Kept, Lines, Progress, Work};
+pub use work::{AddOptions, Added, ChangedFiles, CherryPickOptions, CherryPickResult, CherryPicked, CommitOptions, Committed, FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Progress, RebaseOptions, RebaseResult, RebaseStop, Rebased, Work};
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -21,7 +21,9 @@ use gix::bstr::BString;
 
 use crate::error::check_cancelled;
 use crate::{Error, ObjectId, Repository, display_path, index};
-pub use staging::Staging;
+pub use staging::{Staging};
+use crate::{Error, ObjectId, RebaseProgress, Repository, display_path, index};
+pub(crate) use tracked::{conflict};
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -43,6 +45,8 @@ pub struct Status {
     pub head: Head,
     pub upstream: Option<Upstream>,
     pub operation: Option<Operation>,
+    /// How far a rebase in progress is.
+    pub rebase: Option<RebaseProgress>,
     pub staged: Staged,
     pub unstaged: Unstaged,
     /// A directory without tracked files appears once, with a slash at its end; so does a nested repository.
@@ -167,12 +171,18 @@ impl Status {
 }
 
 impl Repository {
+    /// The operation that was begun and waits to be continued or aborted.
+    pub fn operation(&self) -> Option<Operation> {
+        head::operation(&self.local())
+    }
+
     /// Compares the last commit, the index and the working tree, like `git status`. Writes nothing.
     pub fn status(&self, options: &StatusOptions, cancel: &AtomicBool) -> Result<Status, Error> {
         let local = self.local();
         let mut status = Status {
             bare: self.worktree().is_none(),
             operation: head::operation(&local),
+            rebase: self.rebase_progress(),
             ..Status::default()
         };
         let Some(worktree) = self.confined_worktree() else {

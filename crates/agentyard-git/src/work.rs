@@ -1,8 +1,15 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod cherry_pick;
 mod commit;
+mod integrate;
+mod merge;
+mod rebase;
 
+mod changed_files;
+mod in_progress;
+mod in_the_way;
 mod keep;
 pub(crate) mod locks;
 mod progress;
@@ -15,8 +22,13 @@ use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
 use crate::{Error, Repository};
 pub use add::{AddOptions, Added};
 pub use commit::{CommitOptions, Committed, Lines};
+pub use changed_files::{ChangedFiles};
+pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
+pub use integrate::{Integrated, Integration, IntegrationResult};
 pub use keep::Kept;
+pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged};
 pub use progress::Progress;
+pub use rebase::{RebaseOptions, RebaseResult, RebaseStop, Rebased};
 
 /// A repository, and the means to change it.
 ///

@@ -20,8 +20,22 @@ pub(crate) enum Reach {
     Merging,
     /// It signs, for which it runs the person's own signing program.
     Signing,
+    /// It merges contents and signs what comes of it.
+    SignedMerging,
     /// It talks to other machines.
     Network,
+}
+
+impl Reach {
+    /// Whether it runs the person's signing program.
+    pub(crate) fn signs(self) -> bool {
+        matches!(self, Self::Signing | Self::SignedMerging)
+    }
+
+    /// Whether it needs what the person has: keys, agents, credentials.
+    pub(super) fn needs_person(self) -> bool {
+        self.signs() || self == Self::Network
+    }
 }
 
 /// For every process. What is acknowledged is on disk, nobody is asked, nothing runs in the background.
@@ -131,6 +145,16 @@ pub(crate) fn programs(repository: &Repository) -> Vec<String> {
     hooks
         .chain(named.map(|key| text::one_line(&key.full())))
         .collect()
+/// Whether anything of a repository would run, were it trusted. Where nothing would, trust makes no difference.
+pub(crate) fn names_programs(repository: &Repository) -> bool {
+    repository.has_hooks()
+        || keys(repository).any(|key| {
+            key.full().eq_ignore_ascii_case("core.hookspath")
+                || key.full().eq_ignore_ascii_case("core.fsmonitor")
+                || [Reach::Repository, Reach::SignedMerging, Reach::Network]
+                    .into_iter()
+                    .any(|reach| key.fate(reach) != Fate::Harmless)
+        })
 }
 
 /// What a repository would have had git run, and did not.
@@ -186,8 +210,12 @@ impl Key {
             ("filter", "required") => Fate::Becomes("false"),
             ("diff", "command" | "textconv" | "external") => Fate::Becomes(""),
             ("trailer", "command" | "cmd") => Fate::Becomes(""),
-            ("gpg", "program" | "defaultkeycommand") if reach == Reach::Signing => Fate::Refused,
-            ("merge", "driver") if reach == Reach::Merging => Fate::Refused,
+            // Each line of a rebase's plan is made by it, and a line may name a program.
+            ("rebase", "instructionformat") => Fate::Becomes("%s"),
+            // Options for the command line.
+            ("branch", "mergeoptions") => Fate::Becomes(""),
+            ("gpg", "program" | "defaultkeycommand") if reach.signs() => Fate::Refused,
+            ("merge", "driver") if matches!(reach, Reach::Merging | Reach::SignedMerging) => Fate::Refused,
             ("remote", "uploadpack") => Fate::Becomes("git-upload-pack"),
             ("remote", "receivepack") => Fate::Becomes("git-receive-pack"),
             ("remote", "promisor") => Fate::Becomes("false"),
