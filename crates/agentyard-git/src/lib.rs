@@ -16,6 +16,7 @@
 //!   [`display_path`].
 
 mod log;
+mod objects;
 mod repository;
 mod roots;
 mod snapshot;
@@ -46,6 +47,7 @@ pub use error::Error;
 pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
+pub use objects::{BlobObject, CommitObject, Object, ObjectName, TagObject, TreeEntry, TreeObject};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
 pub use repository::Repository;
 pub use repository_path::RepositoryPath;
@@ -56,4 +58,7 @@ pub use status::{
     Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Status, StatusOptions, Unstaged, Upstream,
 };
 pub use text::display_path;
-pub use work::{AddOptions, Added, Kept, Progress, Work};
+pub use work::{
+    AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, Diff, DiffQuery, Kept,
+    MAX_BLAME_LINES, Moves, Progress, Work,
+};

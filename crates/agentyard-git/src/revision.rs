@@ -7,7 +7,7 @@ use gix::revision::plumbing::Spec;
 
 use crate::history::CommitRange;
 use crate::upstream::expand_upstreams;
-use crate::{Error, text};
+use crate::{Error, ObjectId, text};
 
 /// A revision in git's own notation (`main`, `v1.0~3`, `HEAD@{1}`, `main..topic`, `main...topic`), checked
 /// for form only.
@@ -36,6 +36,31 @@ impl Revision {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The object that the revision names, of whatever kind.
+    pub(crate) fn resolve_object(&self, local: &gix::Repository) -> Result<gix::ObjectId, Error> {
+        let unknown = |source| Error::UnknownRevision {
+            revision: self.0.clone(),
+            source,
+        };
+        let expanded = expand_upstreams(local, &self.0).ok_or_else(|| unknown(None))?;
+        let spec = local
+            .rev_parse(expanded.as_str())
+            .map_err(|source| unknown(Some(Box::new(source))))?;
+        match spec.detach() {
+            Spec::Include(id) => Ok(id),
+            _ => Err(invalid(&self.0, "name a single object, not a range")),
+        }
+    }
+
+    /// The single commit that the revision names.
+    pub(crate) fn resolve_commit(&self, local: &gix::Repository) -> Result<ObjectId, Error> {
+        let range = self.resolve(local)?;
+        match (range.include.as_slice(), range.exclude.as_slice()) {
+            ([commit], []) => Ok((*commit).into()),
+            _ => Err(invalid(&self.0, "name a single commit, not a range")),
+        }
     }
 
     /// The commits that the revision names in a repository.

@@ -1,6 +1,8 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod blame;
+mod diff;
 
 mod keep;
 pub(crate) mod locks;
@@ -8,9 +10,11 @@ mod progress;
 
 use std::sync::atomic::AtomicBool;
 
-use crate::Repository;
 use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
+use crate::{Error, Object, ObjectName, Repository};
 pub use add::{AddOptions, Added};
+pub use blame::{Blame, BlameBlock, BlameQuery, MAX_BLAME_LINES, Moves};
+pub use diff::{Between, Change, ChangedFile, Diff, DiffQuery};
 pub use keep::Kept;
 pub use progress::Progress;
 
@@ -58,6 +62,11 @@ impl<'a> Work<'a> {
 
     pub(crate) fn cancel(&self) -> &'a AtomicBool {
         self.cancel
+    }
+
+    /// The object of a name.
+    pub fn object(&self, name: &ObjectName) -> Result<Object, Error> {
+        self.repository.object(name, self.cancel)
     }
 
     pub(crate) fn report(&self, progress: Progress) {

@@ -1,8 +1,13 @@
 //! Repositories: status, history, and the directory that `.` stands for.
 
 mod add;
+mod blame;
+mod diff;
 mod left_out;
+mod lines;
 mod log;
+mod patch;
+mod show;
 mod status;
 mod working_directory;
 
@@ -11,6 +16,9 @@ use crate::registry::Entry;
 pub(crate) const ALL: &[Entry] = &[
     Entry::of::<status::GitStatus>(),
     Entry::of::<add::GitAdd>(),
+    Entry::of::<diff::GitDiff>(),
+    Entry::of::<show::GitShow>(),
+    Entry::of::<blame::GitBlame>(),
     Entry::of::<log::GitLog>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),

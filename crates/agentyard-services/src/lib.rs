@@ -30,8 +30,9 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Commit, Conflict, DecorationKind, Kept, LeftOut, Moved, Operation as OperationInProgress, Person,
-    Remote, Status, Tag,
+    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, Commit, CommitObject, Conflict,
+    DecorationKind, Diff, Kept, LeftOut, Moved, Moves, Object, Operation as OperationInProgress, Person,
+    Remote, Status, Tag, TagObject, TreeObject,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -39,7 +40,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, History, HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, Snapshot,
+    AddRequest, BlameRequest, DiffPage, DiffPlace, DiffRequest, History, HistoryRequest, In, Repositories,
+    RepositorySettings, RepositoryStatus, ShowRequest, Shown, Snapshot,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -3,8 +3,10 @@
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
 mod changing;
+mod comparing;
 mod failures;
 mod reading;
+mod showing;
 mod staging;
 mod working_directory;
 
@@ -23,8 +25,10 @@ use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
 pub use changing::In;
 use changing::Turns;
+pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
 pub use reading::{History, HistoryRequest, RepositoryStatus};
+pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
 pub use working_directory::Snapshot;
 

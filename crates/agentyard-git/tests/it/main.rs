@@ -6,6 +6,7 @@ mod porcelain;
 mod program;
 mod support;
 
+mod diff;
 mod environment;
 mod hostile_configuration;
 mod hostile_content;
@@ -13,6 +14,7 @@ mod hostile_layout;
 mod log;
 mod log_differential;
 mod log_filters;
+mod objects;
 mod races;
 mod repository;
 mod roots;
