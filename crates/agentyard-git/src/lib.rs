@@ -15,12 +15,19 @@
 //! - What it returns is data. Text from a repository comes without control characters, paths are escaped by
 //!   [`display_path`].
 
+mod branches;
 mod log;
 mod objects;
+mod reflog;
+mod remotes;
 mod repository;
 mod roots;
 mod snapshot;
+mod stashes;
 mod status;
+mod tags;
+mod touched;
+mod worktrees;
 
 mod program;
 mod work;
@@ -38,27 +45,40 @@ mod descriptor;
 mod history;
 mod index;
 mod raw_commit;
+mod raw_tag;
 mod remote_url;
+mod renames;
+mod tree_diff;
 mod upstream;
 
+pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
-pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
+pub use log::{
+    CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,
+    MAX_COMPARED_FILE, MAX_COUNT, MAX_STAT_FILES, Merges,
+};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use objects::{BlobObject, CommitObject, Object, ObjectName, TagObject, TreeEntry, TreeObject};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
-pub use repository::Repository;
+pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
+pub use remotes::Remote;
+pub use repository::{Repository, repository_elsewhere};
 pub use repository_path::RepositoryPath;
 pub use revision::Revision;
 pub use roots::{Confined, Roots};
-pub use snapshot::{Remote, Snapshot, Tag};
+pub use snapshot::{Snapshot, Tag};
+pub use stashes::{Stash, StashList};
 pub use status::{
     Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Status, StatusOptions, Unstaged, Upstream,
 };
+pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
+pub use touched::Touched;
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, Diff, DiffQuery, Kept,
     MAX_BLAME_LINES, Moves, Progress, Work,
 };
+pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

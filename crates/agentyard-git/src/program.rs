@@ -19,7 +19,7 @@ use crate::{Error, ProtectedBranches};
 pub use confinement::Enforcement;
 use confinement::{Confinement, Installation};
 pub use hardening::LeftOut;
-pub(crate) use hardening::{Reach, left_out, names_programs};
+pub(crate) use hardening::{Reach, left_out, programs};
 pub(crate) use invocation::Invocation;
 use personal::PersonalSettings;
 pub(crate) use process::Finished;

@@ -7,7 +7,7 @@ use gix::revision::plumbing::Spec;
 
 use crate::history::CommitRange;
 use crate::upstream::expand_upstreams;
-use crate::{Error, ObjectId, text};
+use crate::{Error, text};
 
 /// A revision in git's own notation (`main`, `v1.0~3`, `HEAD@{1}`, `main..topic`, `main...topic`), checked
 /// for form only.
@@ -54,12 +54,12 @@ impl Revision {
         }
     }
 
-    /// The single commit that the revision names.
-    pub(crate) fn resolve_commit(&self, local: &gix::Repository) -> Result<ObjectId, Error> {
+    /// The one commit that the revision names in a repository.
+    pub(crate) fn resolve_commit(&self, local: &gix::Repository) -> Result<gix::ObjectId, Error> {
         let range = self.resolve(local)?;
-        match (range.include.as_slice(), range.exclude.as_slice()) {
-            ([commit], []) => Ok((*commit).into()),
-            _ => Err(invalid(&self.0, "name a single commit, not a range")),
+        match range.include[..] {
+            [commit] if range.exclude.is_empty() => Ok(commit),
+            _ => Err(invalid(&self.0, "name one commit, not a range")),
         }
     }
 
@@ -99,7 +99,7 @@ impl Revision {
         Ok(CommitRange {
             include,
             exclude,
-            since: None,
+            ..CommitRange::default()
         })
     }
 }

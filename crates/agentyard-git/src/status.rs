@@ -7,7 +7,6 @@ mod entry;
 mod head;
 mod ignore;
 mod queue;
-mod renames;
 mod scan;
 mod staged;
 mod submodule;
@@ -15,10 +14,11 @@ mod tracked;
 mod untracked;
 mod visit;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use gix::bstr::BString;
 
+use crate::error::check_cancelled;
 use crate::{Error, ObjectId, Repository, display_path, index};
 
 /// What to look for.
@@ -255,11 +255,4 @@ impl Lists {
         }
         list
     }
-}
-
-fn check_cancelled(cancel: &AtomicBool) -> Result<(), Error> {
-    if cancel.load(Ordering::Relaxed) {
-        return Err(Error::Cancelled);
-    }
-    Ok(())
 }

@@ -6,8 +6,8 @@ use gix::head::Kind;
 use gix::refs::FullName;
 use gix::state::InProgress;
 
-use super::{Distance, Head, Operation, Upstream};
-use crate::history::{CommitRange, History, Walk};
+use super::{Head, Operation, Upstream};
+use crate::history::{History, distance};
 use crate::upstream::tracking_branch;
 use crate::{Error, display_path};
 
@@ -62,40 +62,11 @@ fn upstream(
         .flatten()
         .and_then(|mut reference| reference.peel_to_id().ok().map(gix::Id::detach));
     let distance = match (commit, theirs) {
-        (Some(ours), Some(theirs)) => Some(distance(local, ours, theirs, cancel)?),
+        (Some(ours), Some(theirs)) => Some(distance(&mut History::new(local)?, ours, theirs, cancel)?),
         _ => None,
     };
     Ok(Some(Upstream {
         name: display_path(tracking.shorten()),
         distance,
     }))
-}
-
-fn distance(
-    local: &gix::Repository,
-    ours: gix::ObjectId,
-    theirs: gix::ObjectId,
-    cancel: &AtomicBool,
-) -> Result<Distance, Error> {
-    if ours == theirs {
-        return Ok(Distance { ahead: 0, behind: 0 });
-    }
-    let mut history = History::new(local)?;
-    let mut count = |include, exclude| {
-        let range = CommitRange {
-            include: vec![include],
-            exclude: vec![exclude],
-            since: None,
-        };
-        let mut walk = Walk::new(&mut history, &range, None, cancel)?;
-        let mut commits = 0;
-        while walk.next()?.is_some() {
-            commits += 1;
-        }
-        Ok(commits)
-    };
-    Ok(Distance {
-        ahead: count(ours, theirs)?,
-        behind: count(theirs, ours)?,
-    })
 }

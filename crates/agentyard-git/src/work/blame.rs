@@ -90,10 +90,12 @@ impl Work<'_> {
         // One more than is shown, to know whether there is one.
         let wanted = last.min(first.saturating_add(MAX_BLAME_LINES));
         let revision = match &query.revision {
-            Some(revision) => Some(revision.resolve_commit(&self.repository().local())?),
-            None if self.repository().worktree().is_none() => {
-                Some(Revision::head().resolve_commit(&self.repository().local())?)
-            }
+            Some(revision) => Some(revision.resolve_commit(&self.repository().local())?.into()),
+            None if self.repository().worktree().is_none() => Some(
+                Revision::head()
+                    .resolve_commit(&self.repository().local())?
+                    .into(),
+            ),
             None => {
                 self.check_file(&query.path)?;
                 None

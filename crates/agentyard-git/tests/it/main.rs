@@ -6,6 +6,7 @@ mod porcelain;
 mod program;
 mod support;
 
+mod branches;
 mod diff;
 mod environment;
 mod hostile_configuration;
@@ -14,8 +15,11 @@ mod hostile_layout;
 mod log;
 mod log_differential;
 mod log_filters;
+mod log_options;
+mod log_stat;
 mod objects;
 mod races;
+mod reflog;
 mod repository;
 mod roots;
 mod snapshot;
@@ -26,6 +30,8 @@ mod status_index;
 mod status_limits;
 mod status_nested;
 mod status_states;
+mod tags;
+mod worktrees;
 
 #[test]
 fn no_file_is_forgotten() {

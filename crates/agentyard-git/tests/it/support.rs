@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use agentyard_git::{
-    Confined, Error, Git, GitSettings, Identity, LogPage, LogQuery, Repository, Roots, Status, StatusOptions,
-    Trust, Work,
+    BranchQuery, Confined, Error, Git, GitSettings, Identity, LogPage, LogQuery, ReflogQuery, Repository,
+    Roots, Status, StatusOptions, TagQuery, Trust, Work,
 };
 use tempfile::TempDir;
 
@@ -251,7 +251,17 @@ fn use_it(repository: &Repository) -> String {
     let status = repository.status(&options, &GO_ON);
     let log = repository.log(&LogQuery::default(), &GO_ON);
     let snapshot = repository.snapshot(&GO_ON);
-    format!("{status:?} {log:?} {snapshot:?}")
+    let branches = BranchQuery {
+        remote: true,
+        distances: true,
+        ..BranchQuery::default()
+    };
+    let branches = repository.branches(&branches, &GO_ON);
+    let tags = repository.tags(&TagQuery::default(), &GO_ON);
+    let reflog = repository.reflog(&ReflogQuery::default(), &GO_ON);
+    let stashes = repository.stashes(10, &GO_ON);
+    let worktrees = repository.worktrees(&GO_ON);
+    format!("{status:?} {log:?} {snapshot:?} {branches:?} {tags:?} {reflog:?} {stashes:?} {worktrees:?}")
 }
 
 pub(crate) fn assert_harmless(yard: &Yard) -> String {

@@ -73,7 +73,7 @@ impl Repositories {
             Outcome::Failed
         };
         let event = AuditEvent::with_outcome(caller, operation, target.display(), outcome);
-        self.audit.record(event).await;
+        self.audit.record_soon(event).await;
         Ok(In {
             repository: target,
             result: result?,
