@@ -18,6 +18,7 @@
 mod branches;
 mod conflicts;
 mod log;
+mod objects;
 mod rebase_progress;
 mod reflog;
 mod remotes;
@@ -27,6 +28,7 @@ mod snapshot;
 mod stashes;
 mod status;
 mod tags;
+mod touched;
 mod worktrees;
 
 mod program;
@@ -64,6 +66,7 @@ pub use log::{
 pub use message::{Author, Message, Trailer};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
+pub use objects::{BlobObject, CommitObject, Object, ObjectName, TagObject, TreeEntry, TreeObject};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
 pub use remotes::{Remote};
@@ -80,5 +83,6 @@ pub use status::{
 };
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
-pub use work::{AddOptions, Added, ChangedFiles, CherryPickOptions, CherryPickResult, CherryPicked, CommitOptions, Committed, FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Progress, RebaseOptions, RebaseResult, RebaseStop, Rebased, Work};
+pub use work::{AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, ChangedFiles, CherryPickOptions, CherryPickResult, CherryPicked, CommitOptions, Committed, Diff, DiffQuery, FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, MAX_BLAME_LINES, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions, RebaseResult, RebaseStop, Rebased, Work};
+pub use touched::{Touched};
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -1,8 +1,10 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod blame;
 mod cherry_pick;
 mod commit;
+mod diff;
 mod integrate;
 mod merge;
 mod rebase;
@@ -25,6 +27,9 @@ pub use commit::{CommitOptions, Committed, Lines};
 pub use changed_files::{ChangedFiles};
 pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
 pub use integrate::{Integrated, Integration, IntegrationResult};
+use crate::{Error, Object, ObjectName, Repository};
+pub use blame::{Blame, BlameBlock, BlameQuery, MAX_BLAME_LINES, Moves};
+pub use diff::{Between, Change, ChangedFile, Diff, DiffQuery};
 pub use keep::Kept;
 pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged};
 pub use progress::Progress;
@@ -74,6 +79,11 @@ impl<'a> Work<'a> {
 
     pub(crate) fn cancel(&self) -> &'a AtomicBool {
         self.cancel
+    }
+
+    /// The object of a name.
+    pub fn object(&self, name: &ObjectName) -> Result<Object, Error> {
+        self.repository.object(name, self.cancel)
     }
 
     pub(crate) fn report(&self, progress: Progress) {

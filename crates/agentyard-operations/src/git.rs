@@ -1,10 +1,15 @@
 //! Repositories: status, history, and the directory that `.` stands for.
 
 mod add;
+mod blame;
 mod changed_files;
 mod commit;
+mod diff;
 mod left_out;
+mod lines;
 mod log;
+mod patch;
+mod show;
 mod status;
 mod working_directory;
 
@@ -14,6 +19,9 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<status::GitStatus>(),
     Entry::of::<add::GitAdd>(),
     Entry::of::<commit::GitCommit>(),
+    Entry::of::<diff::GitDiff>(),
+    Entry::of::<show::GitShow>(),
+    Entry::of::<blame::GitBlame>(),
     Entry::of::<log::GitLog>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),

@@ -30,8 +30,9 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Commit, Committed, Conflict, Conflicted, DecorationKind, Kept, LeftOut, Moved,
-    Operation as OperationInProgress, Person, Remote, Staged, Status, Tag,
+    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, Commit, CommitObject, Committed, Conflict,
+    Conflicted, DecorationKind, Diff, Kept, LeftOut, Moved, Moves, Object, Operation as OperationInProgress,
+    Person, Remote, Staged, Status, Tag, TagObject, TreeObject,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -39,8 +40,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, CommitRequest, History, HistoryRequest, In, Repositories, RepositorySettings,
-    RepositoryStatus, Snapshot,
+    AddRequest, BlameRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, History, HistoryRequest, In,
+    Repositories, RepositorySettings, RepositoryStatus, ShowRequest, Shown, Snapshot,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

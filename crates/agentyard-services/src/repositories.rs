@@ -4,8 +4,10 @@
 
 mod changing;
 mod committing;
+mod comparing;
 mod failures;
 mod reading;
+mod showing;
 mod staging;
 mod working_directory;
 
@@ -25,8 +27,10 @@ use crate::working_directories::WorkingDirectories;
 pub use changing::In;
 use changing::Turns;
 pub use committing::CommitRequest;
+pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
 pub use reading::{History, HistoryRequest, RepositoryStatus};
+pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
 pub use working_directory::Snapshot;
 
