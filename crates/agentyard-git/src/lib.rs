@@ -68,10 +68,10 @@ pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use objects::{BlobObject, CommitObject, Object, ObjectName, TagObject, TreeEntry, TreeObject};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
+pub use rebase_progress::RebaseProgress;
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
-pub use remotes::{Remote};
+pub use remotes::Remote;
 pub use repository::{Repository, repository_elsewhere};
-pub use rebase_progress::{RebaseProgress};
 pub use repository_path::RepositoryPath;
 pub use revision::Revision;
 pub use roots::{Confined, Roots};
@@ -83,6 +83,12 @@ pub use status::{
 };
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
-pub use work::{AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, ChangedFiles, CherryPickOptions, CherryPickResult, CherryPicked, CommitOptions, Committed, Diff, DiffQuery, FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, MAX_BLAME_LINES, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions, RebaseResult, RebaseStop, Rebased, Work};
-pub use touched::{Touched};
+pub use touched::Touched;
+pub use work::{
+    AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, ChangedFiles,
+    CherryPickOptions, CherryPickResult, CherryPicked, CommitOptions, Committed, Diff, DiffQuery,
+    FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, MAX_BLAME_LINES,
+    MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions,
+    RebaseResult, RebaseStop, Rebased, Work,
+};
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -20,10 +20,9 @@ use std::sync::atomic::AtomicBool;
 use gix::bstr::BString;
 
 use crate::error::check_cancelled;
-use crate::{Error, ObjectId, Repository, display_path, index};
-pub use staging::{Staging};
 use crate::{Error, ObjectId, RebaseProgress, Repository, display_path, index};
-pub(crate) use tracked::{conflict};
+pub use staging::Staging;
+pub(crate) use tracked::conflict;
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -171,11 +170,6 @@ impl Status {
 }
 
 impl Repository {
-    /// The operation that was begun and waits to be continued or aborted.
-    pub fn operation(&self) -> Option<Operation> {
-        head::operation(&self.local())
-    }
-
     /// Compares the last commit, the index and the working tree, like `git status`. Writes nothing.
     pub fn status(&self, options: &StatusOptions, cancel: &AtomicBool) -> Result<Status, Error> {
         let local = self.local();

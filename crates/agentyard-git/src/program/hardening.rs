@@ -137,7 +137,7 @@ pub(crate) fn programs(repository: &Repository) -> Vec<String> {
         matches!(
             key.full().to_ascii_lowercase().as_str(),
             "core.hookspath" | "core.fsmonitor"
-        ) || [Reach::Repository, Reach::Merging, Reach::Signing, Reach::Network]
+        ) || [Reach::Repository, Reach::SignedMerging, Reach::Network]
             .into_iter()
             .any(|reach| key.fate(reach) != Fate::Harmless)
     });
@@ -145,16 +145,6 @@ pub(crate) fn programs(repository: &Repository) -> Vec<String> {
     hooks
         .chain(named.map(|key| text::one_line(&key.full())))
         .collect()
-/// Whether anything of a repository would run, were it trusted. Where nothing would, trust makes no difference.
-pub(crate) fn names_programs(repository: &Repository) -> bool {
-    repository.has_hooks()
-        || keys(repository).any(|key| {
-            key.full().eq_ignore_ascii_case("core.hookspath")
-                || key.full().eq_ignore_ascii_case("core.fsmonitor")
-                || [Reach::Repository, Reach::SignedMerging, Reach::Network]
-                    .into_iter()
-                    .any(|reach| key.fate(reach) != Fate::Harmless)
-        })
 }
 
 /// What a repository would have had git run, and did not.

@@ -261,7 +261,6 @@ impl Yard {
     }
 }
 
-pub(crate) fn settings() -> GitSettings {
 /// A repository whose `main` and `side` changed one file, and where `side` has another one.
 pub(crate) fn diverged(ours: &str, theirs: &str) -> Yard {
     let yard = Yard::new();
@@ -294,7 +293,7 @@ pub(crate) fn tree_state(yard: &Yard) -> String {
     .join("\n---\n")
 }
 
-fn settings() -> GitSettings {
+pub(crate) fn settings() -> GitSettings {
     GitSettings {
         identity: Identity {
             author_name: Some("Ada".to_owned()),

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Map<String, Value> {
     let repository = platform.repository.path().display().to_string();
     let arguments = match operation.entry().name {
-        "git_status" | "git_log" | "git_set_working_dir" => json!({ "path": repository }),
         "git_commit" => json!({ "path": repository, "message": "Begin", "allow_empty": true }),
         "git_diff" | "git_status" | "git_log" | "git_set_working_dir" => json!({ "path": repository }),
         "git_show" => json!({ "path": repository, "object": "HEAD" }),
