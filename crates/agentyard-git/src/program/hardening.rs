@@ -84,6 +84,9 @@ const UNTRUSTED: &[(&str, &str)] = &[
     ("receive.fsckObjects", "true"),
 ];
 
+/// How many filters are named. A repository with more has made its point.
+const MAX_FILTERS: usize = 20;
+
 /// What becomes of a key that stands in the configuration of a repository that is not trusted.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
@@ -173,6 +176,7 @@ pub(crate) fn left_out(repository: &Repository, hooks: &[&str]) -> LeftOut {
         .map(|name| text::one_line(&name))
         .collect();
     filters.dedup();
+    filters.truncate(MAX_FILTERS);
     LeftOut { hooks, filters }
 }
 
