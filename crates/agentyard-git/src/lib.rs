@@ -16,7 +16,10 @@
 //!   [`display_path`].
 
 mod branches;
+mod conflicts;
 mod log;
+mod objects;
+mod rebase_progress;
 mod reflog;
 mod remotes;
 mod repository;
@@ -25,6 +28,7 @@ mod snapshot;
 mod stashes;
 mod status;
 mod tags;
+mod touched;
 mod worktrees;
 
 mod program;
@@ -52,6 +56,7 @@ mod upstream;
 
 pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
+pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{
@@ -61,7 +66,9 @@ pub use log::{
 pub use message::{Author, Message, Trailer};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
+pub use objects::{BlobObject, CommitObject, Object, ObjectName, TagObject, TreeEntry, TreeObject};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
+pub use rebase_progress::RebaseProgress;
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
 pub use remotes::Remote;
 pub use repository::{Repository, repository_elsewhere};
@@ -76,8 +83,12 @@ pub use status::{
 };
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
+pub use touched::Touched;
 pub use work::{
-    AddOptions, Added, CheckedOut, CheckoutOptions, CommitOptions, Committed, Kept, Lines, Progress,
-    ResetDone, ResetMode, ResetOptions, Work,
+    AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, ChangedFiles, CheckedOut,
+    CheckoutOptions, CherryPickOptions, CherryPickResult, CherryPicked, CommitOptions, Committed, Diff,
+    DiffQuery, FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, MAX_BLAME_LINES,
+    MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions,
+    RebaseResult, RebaseStop, Rebased, ResetDone, ResetMode, ResetOptions, Work,
 };
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -20,8 +20,9 @@ use std::sync::atomic::AtomicBool;
 use gix::bstr::BString;
 
 use crate::error::check_cancelled;
-use crate::{Error, ObjectId, Repository, display_path, index};
+use crate::{Error, ObjectId, RebaseProgress, Repository, display_path, index};
 pub use staging::Staging;
+pub(crate) use tracked::conflict;
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct Status {
     pub head: Head,
     pub upstream: Option<Upstream>,
     pub operation: Option<Operation>,
+    /// How far a rebase in progress is.
+    pub rebase: Option<RebaseProgress>,
     pub staged: Staged,
     pub unstaged: Unstaged,
     /// A directory without tracked files appears once, with a slash at its end; so does a nested repository.
@@ -173,6 +176,7 @@ impl Repository {
         let mut status = Status {
             bare: self.worktree().is_none(),
             operation: head::operation(&local),
+            rebase: self.rebase_progress(),
             ..Status::default()
         };
         let Some(worktree) = self.confined_worktree() else {

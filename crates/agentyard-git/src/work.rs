@@ -1,10 +1,19 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod blame;
 mod checkout;
+mod cherry_pick;
 mod commit;
+mod diff;
+mod integrate;
+mod merge;
+mod rebase;
 mod reset;
 
+mod changed_files;
+mod in_progress;
+mod in_the_way;
 mod keep;
 pub(crate) mod locks;
 mod loss;
@@ -15,12 +24,19 @@ mod signing;
 use std::sync::atomic::AtomicBool;
 
 use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
-use crate::{Error, Repository};
+use crate::{Error, Object, ObjectName, Repository};
 pub use add::{AddOptions, Added};
+pub use blame::{Blame, BlameBlock, BlameQuery, MAX_BLAME_LINES, Moves};
+pub use changed_files::ChangedFiles;
 pub use checkout::{CheckedOut, CheckoutOptions};
+pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
 pub use commit::{CommitOptions, Committed, Lines};
+pub use diff::{Between, Change, ChangedFile, Diff, DiffQuery};
+pub use integrate::{Integrated, Integration, IntegrationResult};
 pub use keep::Kept;
+pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged};
 pub use progress::Progress;
+pub use rebase::{RebaseOptions, RebaseResult, RebaseStop, Rebased};
 pub use reset::{ResetDone, ResetMode, ResetOptions};
 
 /// A repository, and the means to change it.
@@ -67,6 +83,11 @@ impl<'a> Work<'a> {
 
     pub(crate) fn cancel(&self) -> &'a AtomicBool {
         self.cancel
+    }
+
+    /// The object of a name.
+    pub fn object(&self, name: &ObjectName) -> Result<Object, Error> {
+        self.repository.object(name, self.cancel)
     }
 
     pub(crate) fn report(&self, progress: Progress) {

@@ -1,13 +1,18 @@
 //! Repositories: status, history, and the directory that `.` stands for.
 
 mod add;
+mod blame;
 mod changed_files;
 mod checkout;
 mod commit;
+mod diff;
 mod kept;
 mod left_out;
+mod lines;
 mod log;
+mod patch;
 mod reset;
+mod show;
 mod status;
 mod working_directory;
 
@@ -19,6 +24,9 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<reset::GitReset>(),
     Entry::of::<commit::GitCommit>(),
     Entry::of::<checkout::GitCheckout>(),
+    Entry::of::<diff::GitDiff>(),
+    Entry::of::<show::GitShow>(),
+    Entry::of::<blame::GitBlame>(),
     Entry::of::<log::GitLog>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),

@@ -30,8 +30,10 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, CheckedOut, Commit, Committed, Conflict, Conflicted, DecorationKind, Head, Kept, LeftOut, Moved,
-    Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Status, Tag,
+    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Commit, CommitObject, Committed,
+    Conflict, Conflicted, DecorationKind, Diff, Head, Kept, LeftOut, Moved, Moves, Object,
+    Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Status, Tag, TagObject,
+    TreeObject,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -39,8 +41,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, CheckoutRequest, CommitRequest, History, HistoryRequest, In, Repositories,
-    RepositorySettings, RepositoryStatus, ResetRequest, Snapshot,
+    AddRequest, BlameRequest, CheckoutRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, History,
+    HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, ResetRequest, ShowRequest, Shown,
+    Snapshot,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -5,9 +5,11 @@
 mod changing;
 mod checking_out;
 mod committing;
+mod comparing;
 mod failures;
 mod reading;
 mod resetting;
+mod showing;
 mod staging;
 mod working_directory;
 
@@ -28,9 +30,11 @@ pub use changing::In;
 use changing::Turns;
 pub use checking_out::CheckoutRequest;
 pub use committing::CommitRequest;
+pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
 pub use reading::{History, HistoryRequest, RepositoryStatus};
 pub use resetting::ResetRequest;
+pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
 pub use working_directory::Snapshot;
 

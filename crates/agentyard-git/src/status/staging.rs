@@ -56,6 +56,11 @@ impl Repository {
         head::head(&self.local())
     }
 
+    /// An operation that was begun and waits to be continued or aborted.
+    pub fn operation(&self) -> Option<Operation> {
+        head::operation(&self.local())
+    }
+
     /// Compares the last commit with the index. The work is in proportion to what is staged.
     pub fn staging(&self, cancel: &AtomicBool) -> Result<Staging, Error> {
         let head = self.head()?;

@@ -3,7 +3,7 @@
 mod place;
 mod restore;
 
-use super::commit::some_of;
+use super::in_the_way::named_files;
 use super::loss::Loss;
 use crate::program::{Finished, LeftOut};
 use crate::raw_commit::RawCommit;
@@ -101,21 +101,6 @@ impl Work<'_> {
 
     fn refused_switch(&self, place: &Place, finished: &Finished) -> Error {
         let said = finished.said();
-        if said.contains("would be overwritten by") {
-            let names: Vec<String> = said
-                .lines()
-                .filter_map(|line| line.strip_prefix('\t'))
-                .map(ToOwned::to_owned)
-                .collect();
-            return Error::state(
-                format!(
-                    "{place} was not checked out, for that would overwrite local changes in {}",
-                    some_of(&names)
-                ),
-                "put them aside with git_stash (`include_untracked` for new files), or commit them with \
-                 git_commit, and check out again",
-            );
-        }
         if said.contains("cannot switch branch while") {
             return Error::state(
                 format!(
@@ -125,7 +110,8 @@ impl Work<'_> {
                 "conclude or abort what is in progress first; git_status says what it is",
             );
         }
-        finished.failure("switch", self.repository().shown())
+        let failure = finished.failure("switch", self.repository().shown());
+        named_files(&format!("checking out {place}"), failure)
     }
 
     /// How many files differ between two commits, none standing for no file at all.

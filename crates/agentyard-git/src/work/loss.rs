@@ -52,7 +52,7 @@ impl Work<'_> {
     }
 
     /// How many commits the first has in its history and the second has not.
-    pub(crate) fn commits_between(&self, from: Option<ObjectId>, to: ObjectId) -> Result<usize, Error> {
+    pub(crate) fn commits_lost(&self, from: Option<ObjectId>, to: ObjectId) -> Result<usize, Error> {
         let Some(from) = from else { return Ok(0) };
         let local = self.repository().local();
         let apart = distance(&mut History::new(&local)?, from.into(), to.into(), self.cancel())?;

@@ -125,7 +125,7 @@ impl Work<'_> {
     ) -> Result<(usize, Vec<Kept>), Error> {
         let mode = options.mode;
         let commits = match target {
-            Some(target) => self.commits_between(head.commit, target)?,
+            Some(target) => self.commits_lost(head.commit, target)?,
             None => 0,
         };
         let branch = head.branch.as_deref();

@@ -11,9 +11,13 @@ use serde_json::{Map, Value, json};
 fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Map<String, Value> {
     let repository = platform.repository.path().display().to_string();
     let arguments = match operation.entry().name {
-        "git_reset" | "git_status" | "git_log" | "git_set_working_dir" => json!({ "path": repository }),
         "git_checkout" => json!({ "path": repository, "target": "main" }),
         "git_commit" => json!({ "path": repository, "message": "Begin", "allow_empty": true }),
+        "git_diff" | "git_status" | "git_log" | "git_reset" | "git_set_working_dir" => {
+            json!({ "path": repository })
+        }
+        "git_show" => json!({ "path": repository, "object": "HEAD" }),
+        "git_blame" => json!({ "path": repository, "file_path": "README.md" }),
         "git_add" => json!({ "path": repository, "all": true }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "token_create" => json!({ "name": "child" }),
