@@ -4,13 +4,17 @@ mod add;
 mod blame;
 mod changed_files;
 mod checkout;
+mod cherry_pick;
 mod commit;
+mod conflicts;
 mod diff;
 mod kept;
 mod left_out;
 mod lines;
 mod log;
+mod merge;
 mod patch;
+mod rebase;
 mod reset;
 mod show;
 mod status;
@@ -27,7 +31,10 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<diff::GitDiff>(),
     Entry::of::<show::GitShow>(),
     Entry::of::<blame::GitBlame>(),
+    Entry::of::<cherry_pick::GitCherryPick>(),
     Entry::of::<log::GitLog>(),
+    Entry::of::<merge::GitMerge>(),
+    Entry::of::<rebase::GitRebase>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),
 ];

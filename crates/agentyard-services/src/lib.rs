@@ -35,14 +35,20 @@ pub use agentyard_git::{
     Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Status, Tag, TagObject,
     TreeObject,
 };
+pub use agentyard_git::{
+    ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
+    ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
+    MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
+};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, BlameRequest, CheckoutRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, History,
-    HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, ResetRequest, ShowRequest, Shown,
+    AddRequest, BlameRequest, CheckoutRequest, CherryPickRequest, CommitRequest, DiffPage, DiffPlace,
+    DiffRequest, History, HistoryRequest, In, MergeAnswer, MergeMode, MergeRequest, RebaseRequest,
+    Repositories, RepositorySettings, RepositoryStatus, ResetRequest, SequenceMode, ShowRequest, Shown,
     Snapshot,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};

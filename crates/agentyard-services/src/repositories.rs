@@ -4,10 +4,13 @@
 
 mod changing;
 mod checking_out;
+mod cherry_picking;
 mod committing;
 mod comparing;
 mod failures;
+mod merging;
 mod reading;
+mod rebasing;
 mod resetting;
 mod showing;
 mod staging;
@@ -29,10 +32,13 @@ use crate::working_directories::WorkingDirectories;
 pub use changing::In;
 use changing::Turns;
 pub use checking_out::CheckoutRequest;
+pub use cherry_picking::CherryPickRequest;
 pub use committing::CommitRequest;
 pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
+pub use merging::{MergeAnswer, MergeMode, MergeRequest};
 pub use reading::{History, HistoryRequest, RepositoryStatus};
+pub use rebasing::{RebaseRequest, SequenceMode};
 pub use resetting::ResetRequest;
 pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
