@@ -2,6 +2,7 @@
 
 mod add;
 mod blame;
+mod changelog;
 mod diff;
 mod left_out;
 mod lines;
@@ -10,6 +11,7 @@ mod patch;
 mod show;
 mod status;
 mod working_directory;
+mod wrapup;
 
 use crate::registry::Entry;
 
@@ -20,6 +22,8 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<show::GitShow>(),
     Entry::of::<blame::GitBlame>(),
     Entry::of::<log::GitLog>(),
+    Entry::of::<changelog::GitChangelogAnalyze>(),
+    Entry::of::<wrapup::GitWrapupInstructions>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),
 ];

@@ -2,6 +2,7 @@
 //!
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
+mod changelog;
 mod changing;
 mod comparing;
 mod failures;
@@ -9,6 +10,7 @@ mod reading;
 mod showing;
 mod staging;
 mod working_directory;
+mod wrapup;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use crate::audit::AuditLog;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
+pub use changelog::{ChangelogRequest, ChangelogReviews};
 pub use changing::In;
 use changing::Turns;
 pub use comparing::{DiffPage, DiffPlace, DiffRequest};
@@ -31,6 +34,7 @@ pub use reading::{History, HistoryRequest, RepositoryStatus};
 pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
 pub use working_directory::Snapshot;
+pub use wrapup::{Document, Step, Wrapup};
 
 /// How many repositories are read at the same time. More would only take turns on the
 /// cores, and each holds memory while it waits.
@@ -48,6 +52,7 @@ pub struct Repositories {
     timeout: Duration,
     clock: Clock,
     git: Arc<Git>,
+    wrapup_instructions: Option<PathBuf>,
     turns: Turns,
     audit: AuditLog,
     trust: TrustedRepositories,
@@ -63,6 +68,8 @@ pub struct RepositorySettings {
     pub timeout: Duration,
     /// The git program, and what it may do.
     pub git: Git,
+    /// A file with what the operator wants to be heeded before work is called done.
+    pub wrapup_instructions: Option<PathBuf>,
 }
 
 impl Repositories {
@@ -79,6 +86,7 @@ impl Repositories {
             timeout: settings.timeout,
             clock,
             git: Arc::new(settings.git),
+            wrapup_instructions: settings.wrapup_instructions,
             turns: Turns::default(),
             audit,
             trust,

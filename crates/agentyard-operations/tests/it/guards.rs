@@ -14,6 +14,8 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "git_diff" | "git_status" | "git_log" | "git_set_working_dir" => json!({ "path": repository }),
         "git_show" => json!({ "path": repository, "object": "HEAD" }),
         "git_blame" => json!({ "path": repository, "file_path": "README.md" }),
+        "git_changelog_analyze" => json!({ "path": repository, "review_types": ["gaps", "storyline"] }),
+        "git_wrapup_instructions" => json!({ "path": repository }),
         "git_add" => json!({ "path": repository, "all": true }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "token_create" => json!({ "name": "child" }),
