@@ -3,6 +3,7 @@
 mod add;
 mod blame;
 mod changed_files;
+mod changelog;
 mod checkout;
 mod cherry_pick;
 mod commit;
@@ -19,6 +20,7 @@ mod reset;
 mod show;
 mod status;
 mod working_directory;
+mod wrapup;
 
 use crate::registry::Entry;
 
@@ -35,6 +37,8 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<log::GitLog>(),
     Entry::of::<merge::GitMerge>(),
     Entry::of::<rebase::GitRebase>(),
+    Entry::of::<changelog::GitChangelogAnalyze>(),
+    Entry::of::<wrapup::GitWrapupInstructions>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),
 ];

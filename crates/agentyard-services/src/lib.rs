@@ -21,6 +21,7 @@ mod tokens;
 
 mod trust;
 
+mod changes;
 mod history_cursor;
 mod working_directories;
 
@@ -42,14 +43,15 @@ pub use agentyard_git::{
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
+pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, BlameRequest, CheckoutRequest, CherryPickRequest, CommitRequest, DiffPage, DiffPlace,
-    DiffRequest, History, HistoryRequest, In, MergeAnswer, MergeMode, MergeRequest, RebaseRequest,
-    Repositories, RepositorySettings, RepositoryStatus, ResetRequest, SequenceMode, ShowRequest, Shown,
-    Snapshot,
+    AddRequest, BlameRequest, ChangelogRequest, ChangelogReviews, CheckoutRequest, CherryPickRequest,
+    CommitRequest, DiffPage, DiffPlace, DiffRequest, Document, History, HistoryRequest, In, MergeAnswer,
+    MergeMode, MergeRequest, RebaseRequest, Repositories, RepositorySettings, RepositoryStatus, ResetRequest,
+    SequenceMode, ShowRequest, Shown, Snapshot, Step as WrapupStep, Wrapup,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -2,6 +2,7 @@
 //!
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
+mod changelog;
 mod changing;
 mod checking_out;
 mod cherry_picking;
@@ -15,6 +16,7 @@ mod resetting;
 mod showing;
 mod staging;
 mod working_directory;
+mod wrapup;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use crate::audit::AuditLog;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
+pub use changelog::{ChangelogRequest, ChangelogReviews};
 pub use changing::In;
 use changing::Turns;
 pub use checking_out::CheckoutRequest;
@@ -43,6 +46,7 @@ pub use resetting::ResetRequest;
 pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
 pub use working_directory::Snapshot;
+pub use wrapup::{Document, Step, Wrapup};
 
 /// How many repositories are read at the same time. More would only take turns on the
 /// cores, and each holds memory while it waits.
@@ -60,6 +64,7 @@ pub struct Repositories {
     timeout: Duration,
     clock: Clock,
     git: Arc<Git>,
+    wrapup_instructions: Option<PathBuf>,
     turns: Turns,
     audit: AuditLog,
     trust: TrustedRepositories,
@@ -75,6 +80,8 @@ pub struct RepositorySettings {
     pub timeout: Duration,
     /// The git program, and what it may do.
     pub git: Git,
+    /// A file with what the operator wants to be heeded before work is called done.
+    pub wrapup_instructions: Option<PathBuf>,
 }
 
 impl Repositories {
@@ -91,6 +98,7 @@ impl Repositories {
             timeout: settings.timeout,
             clock,
             git: Arc::new(settings.git),
+            wrapup_instructions: settings.wrapup_instructions,
             turns: Turns::default(),
             audit,
             trust,
