@@ -13,6 +13,8 @@ class Peer:
     # `${REPO}` stands for the repository.
     arguments: dict = field(default_factory=lambda: {"path": "${REPO}"})
     environment: dict = field(default_factory=dict)
+    # How its tools are called; see questions.py.
+    family: str = "unknown"
 
     def question(self, repository):
         filled = json.dumps(self.arguments).replace("${REPO}", repository)
@@ -23,10 +25,12 @@ class Peer:
 KNOWN = {
     "git-mcp-server": {
         "name": "cyanheads/git-mcp-server",
+        "family": "cyanheads",
         "environment": {"MCP_TRANSPORT_TYPE": "stdio", "MCP_LOG_LEVEL": "info", "GIT_SIGN_COMMITS": "false"},
     },
     "mcp-server-git": {
         "name": "mcp-server-git",
+        "family": "reference",
         "arguments": {"repo_path": "${REPO}"},
     },
 }

@@ -19,6 +19,7 @@ import time
 
 import fixtures
 import peers
+import questions
 from stdio import NoAnswer, Server
 
 OURS = "agentyard"
@@ -34,7 +35,7 @@ def main():
     options = parse_arguments()
     with tempfile.TemporaryDirectory(prefix="data-", dir=options.work) as data_dir:
         command = [options.binary, "mcp", "--root", options.work, "--data-dir", data_dir]
-        servers = [peers.Peer(name=OURS, command=command), *map(peers.parse, options.peer)]
+        servers = [peers.Peer(name=OURS, command=command, family="ours"), *map(peers.parse, options.peer)]
         figures = measure(servers, options)
     print(report(figures, options.sizes))
     save(options.out, figures)
@@ -54,6 +55,11 @@ def measure(servers, options):
         repository = fixtures.work_copy(os.path.join(options.work, "fixtures"), size, options.work)
         for name, figure in measure_status(servers, repository, options).items():
             figures.setdefault(name, {})[f"git_status {size}"] = figure
+        questions.make_branches(repository)
+        for question in questions.QUESTIONS:
+            log(f"{question.name} on {size}")
+            for name, figure in measure_question(question, servers, repository, options).items():
+                figures.setdefault(name, {})[f"{question.name} {size}"] = figure
     return figures
 
 
@@ -101,12 +107,17 @@ def measure_idle(server, count):
     """Memory once it has said what it can do and nothing is asked, and what an empty call costs."""
     process = Server(server.command, server.environment)
     process.initialize()
-    process.request("tools/list")
+    listed, _ = process.request("tools/list")
+    tools = [tool for tool in listed["tools"] if tool["name"].startswith("git_")]
     time.sleep(1)
     memory = process.memory()
     pings = [process.request("ping")[1] for _ in range(count)]
     process.close()
-    return {"idle memory": {"rss_kib": memory["rss"], "pss_kib": memory["pss"]}, "ping": spread(pings)}
+    return {
+        "idle memory": {"rss_kib": memory["rss"], "pss_kib": memory["pss"]},
+        "ping": spread(pings),
+        "tool list": {"git_tools": len(tools), "bytes": len(json.dumps(tools, separators=(",", ":")).encode())},
+    }
 
 
 def measure_status(servers, repository, options):
@@ -133,6 +144,27 @@ def measure_status(servers, repository, options):
     library.stdin.close()
     library.wait()
     return {name: spread(list_) for name, list_ in seconds.items() if list_}
+
+
+def measure_question(question, servers, repository, options):
+    """The same question to all, in turns, and how long the answers are."""
+    processes = {server.name: Server(server.command, server.environment) for server in servers}
+    for process in processes.values():
+        process.initialize()
+    count = max(5, int(options.calls * question.share))
+    seconds, sizes = {GIT: []}, {}
+    for number in range(count + 1):
+        answers = {GIT: questions.ask_git(question, repository)}
+        for server in servers:
+            answers[server.name] = questions.ask_server(question, processes[server.name], server.family, repository)
+        # The first turn warms everybody up.
+        for name, answer in answers.items():
+            if answer is not None and number:
+                seconds.setdefault(name, []).append(answer[0])
+                sizes[name] = answer[1]
+    for process in processes.values():
+        process.close()
+    return {name: {**spread(list_), "bytes": sizes[name]} for name, list_ in seconds.items() if list_}
 
 
 def ask(process, server, repository):
@@ -174,10 +206,10 @@ def spread(seconds):
 
 
 def report(figures, sizes):
-    return "\n".join(["", *bars(figures), "", *side_by_side(figures, sizes)])
+    return "\n".join(["", *bars(figures, sizes), "", *side_by_side(figures, sizes)])
 
 
-def bars(figures):
+def bars(figures, sizes):
     """Ours against what we promise."""
     ours = figures[OURS]
     rows = [
@@ -188,11 +220,30 @@ def bars(figures):
     ]
     yield "| figure | measured | bar | |"
     yield "|---|---|---|---|"
+    rows += [
+        ("tool list of the git tools", ours["tool list"]["bytes"] / 1e3, 24.0, "kB"),
+        *ratios(figures, sizes),
+    ]
     for name, value, bar, unit in rows:
         shown, verdict = "not measured", "–"
         if value is not None:
             shown, verdict = f"{value:.2f} {unit}", "pass" if value <= bar else "FAIL"
         yield f"| {name} | {shown} | ≤ {bar:g} {unit} | {verdict} |"
+
+
+def ratios(figures, sizes):
+    """Ours as a share of bare git's time, and of the longest answer's bytes."""
+    for name, bar in (("git_status", 1.0), ("log of 20", 0.34), ("diff", 1.0), ("add + commit", 1.2)):
+        for size in sizes:
+            if name == "git_status" and size != "large":
+                continue
+            ours, bare = median(figures[OURS], f"{name} {size}"), median(figures.get(GIT, {}), f"{name} {size}")
+            yield f"{name} {size}, of bare git", ours and bare and ours / bare, bar, "×"
+    for name in ("log of 20", f"list of {questions.BRANCHES} branches"):
+        row = f"{name} {sizes[-1]}"
+        ours = figures[OURS].get(row, {}).get("bytes")
+        longest = max((figures[other].get(row, {}).get("bytes", 0) for other in figures if other not in (OURS, GIT)), default=0)
+        yield f"{row}, bytes of the longest peer's", ours and longest and ours / longest or None, 0.34, "×"
 
 
 def overhead(figures):
@@ -205,7 +256,8 @@ def overhead(figures):
 def side_by_side(figures, sizes):
     """Each server's median, and how many times ours that is."""
     others = [name for name in figures if name != OURS]
-    rows = ["start to initialize", "start to discover", "ping", *(f"git_status {size}" for size in sizes)]
+    names = ["git_status", *(question.name for question in questions.QUESTIONS)]
+    rows = ["start to initialize", "start to discover", "ping", *(f"{name} {size}" for name in names for size in sizes)]
     yield "| median | " + " | ".join([OURS, *others]) + " |"
     yield "|---" * (len(others) + 2) + "|"
     for row in rows:

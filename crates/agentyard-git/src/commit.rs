@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::dates::timestamp;
 use crate::raw_commit::{RawCommit, name_and_email, seconds};
-use crate::{Error, ObjectId, text};
+use crate::{CommitStat, Error, ObjectId, text};
 
 /// A commit, its text decoded and without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Commit {
     /// The rest of the message, at most [`MAX_BODY`] bytes of it.
     pub body: String,
     pub refs: Vec<Decoration>,
+    /// How much it changed, where that was asked for. A merge has none, unless only first parents are followed.
+    pub stat: Option<CommitStat>,
 }
 
 /// Who did something, and when.
@@ -77,12 +79,18 @@ impl CommitText {
 
     /// The first paragraph on one line, and the rest.
     pub(crate) fn subject_and_body(&self) -> (String, String) {
-        let (subject, body) = split_message(&self.message);
-        (line(&subject), cut(text::without_controls(body), MAX_BODY))
+        subject_and_body(&self.message)
     }
 }
 
-fn person(written: &BStr, encoding: &'static Encoding) -> Person {
+/// The first paragraph of a message on one line, and the rest.
+pub(crate) fn subject_and_body(message: &str) -> (String, String) {
+    let (subject, body) = split_message(message);
+    (line(&subject), cut(text::without_controls(body), MAX_BODY))
+}
+
+/// Reads `Name <email> seconds offset`.
+pub(crate) fn person(written: &BStr, encoding: &'static Encoding) -> Person {
     let (name, email) = name_and_email(written);
     Person {
         name: line(&decoded(name, encoding)),
@@ -92,7 +100,7 @@ fn person(written: &BStr, encoding: &'static Encoding) -> Person {
 }
 
 /// Cut to a length that is fit to be shown.
-fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     cut(text::one_line(text), MAX_LINE)
 }
 

@@ -1,6 +1,7 @@
 //! What can go wrong, told so that the caller knows what to do next.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::ObjectId;
 
@@ -211,4 +212,12 @@ impl Error {
             source: Box::new(source),
         }
     }
+}
+
+/// Fails once the caller has gone away.
+pub(crate) fn check_cancelled(cancel: &AtomicBool) -> Result<(), Error> {
+    if cancel.load(Ordering::Relaxed) {
+        return Err(Error::Cancelled);
+    }
+    Ok(())
 }

@@ -1,5 +1,8 @@
 //! The graph of commits, read as far as needed.
 
+mod distance;
+mod reach;
+mod topology;
 mod walk;
 
 use std::collections::HashMap;
@@ -7,6 +10,8 @@ use std::collections::HashMap;
 use crate::Error;
 use crate::raw_commit::RawCommit;
 
+pub(crate) use distance::distance;
+pub(crate) use reach::{Containing, merged_into};
 pub(crate) use walk::{CommitRange, Keep, Parent, Simplify, Walk};
 
 /// Commits read so far. They come from the commit-graph file where there is one.
@@ -34,6 +39,9 @@ pub(crate) struct Commit {
     pub(crate) parents: Vec<Node>,
     /// When it was committed, in seconds since 1970.
     pub(crate) time: i64,
+    /// Greater than that of any commit behind this one, if the commit-graph file knows both; the greatest number
+    /// where it does not know this one.
+    generation: u32,
     is_loaded: bool,
 }
 
@@ -42,6 +50,7 @@ struct Stored {
     tree: gix::ObjectId,
     parents: Vec<gix::ObjectId>,
     time: i64,
+    generation: u32,
 }
 
 impl<'repo> History<'repo> {
@@ -105,6 +114,7 @@ impl<'repo> History<'repo> {
             tree: stored.tree,
             parents,
             time: stored.time,
+            generation: stored.generation,
             is_loaded: true,
         };
         Ok(())
@@ -119,6 +129,7 @@ impl<'repo> History<'repo> {
                 tree: id.kind().null(),
                 parents: Vec::new(),
                 time: 0,
+                generation: u32::MAX,
                 is_loaded: false,
             });
         }
@@ -136,6 +147,7 @@ impl<'repo> History<'repo> {
             tree: commit.root_tree_id().to_owned(),
             parents,
             time: i64::try_from(commit.committer_timestamp()).unwrap_or(i64::MAX),
+            generation: commit.generation(),
         })
     }
 
@@ -148,7 +160,12 @@ impl<'repo> History<'repo> {
             self.recent.clear();
         }
         self.recent.insert(id, data);
-        Ok(Stored { tree, parents, time })
+        Ok(Stored {
+            tree,
+            parents,
+            time,
+            generation: u32::MAX,
+        })
     }
 
     fn read(&self, id: gix::ObjectId) -> Result<Vec<u8>, Error> {

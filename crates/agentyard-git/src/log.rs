@@ -1,16 +1,28 @@
 //! The history of a repository, page by page.
 
+mod contents;
 mod decorations;
+mod differences;
+mod follow;
+mod page;
 mod path_filter;
+mod pickaxe;
+mod stat;
+mod tips;
 
 use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 
-use crate::commit::{Commit, CommitText};
+use crate::commit::Commit;
 use crate::history::{CommitRange, History, Simplify, Walk};
 use crate::{Error, ObjectId, Repository, Revision};
+use differences::Differences;
+use page::Page;
 use path_filter::PathFilter;
+
+pub use contents::MAX_COMPARED_FILE;
+pub use stat::{CommitStat, FileChange, FileStat, LineChange, MAX_STAT_FILES};
 
 /// What to show of the history.
 #[derive(Clone, Debug)]
@@ -36,6 +48,43 @@ pub struct LogQuery {
     /// the same as in one of them, only that parent's history is followed: the other lines had no part in
     /// what the path is now.
     pub path: Option<String>,
+    /// Follow the file at `path` beyond its renames, like `git log --follow`. As there, merges are not shown, and
+    /// one name is followed at a time.
+    pub follow: bool,
+    /// Only commits that change how often this text occurs in a file, like `git log -S`. Merges are looked at only
+    /// with `first_parent`. Every file that every commit changed is read, so this is slow; files of more
+    /// than [`MAX_COMPARED_FILE`] bytes are passed over.
+    pub pickaxe: Option<String>,
+    pub merges: Merges,
+    /// Follow only the first parent of merges: what happened on a branch, not what was merged into it.
+    pub first_parent: bool,
+    /// Start at all branches, remote-tracking branches and tags too.
+    pub all_refs: bool,
+    pub order: LogOrder,
+    /// Count how much each commit changed.
+    pub stat: bool,
+}
+
+/// The order of commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogOrder {
+    /// By commit date, newest first.
+    #[default]
+    Date,
+    /// No commit before its children, and lines of history kept together. The whole history is walked first.
+    Topological,
+}
+
+/// What to do with merges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Merges {
+    /// Show them like other commits.
+    #[default]
+    All,
+    /// Show nothing else.
+    Only,
+    /// Leave them out.
+    None,
 }
 
 /// Where to start.
@@ -48,7 +97,8 @@ pub enum LogStart {
 
 /// A resolved start: the commits to begin with, and those to leave out with their history.
 ///
-/// Together with a number of commits to skip this is a cursor.
+/// Together with a number of commits to skip this is a cursor. The references of [`LogQuery::all_refs`] are not part of
+/// it: there can be too many, so they are looked up for each page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogTips {
     pub include: Vec<ObjectId>,
@@ -78,37 +128,51 @@ impl Default for LogQuery {
             author: None,
             grep: None,
             path: None,
+            follow: false,
+            pickaxe: None,
+            merges: Merges::All,
+            first_parent: false,
+            all_refs: false,
+            order: LogOrder::Date,
+            stat: false,
         }
     }
 }
 
 impl Repository {
-    /// Walks the history in the order of `git log`: by commit date, newest first. Before the first commit it
-    /// is empty.
+    /// Walks the history in the order of `git log`: by commit date, newest first, unless asked otherwise. Before the
+    /// first commit it is empty.
     pub fn log(&self, query: &LogQuery, cancel: &AtomicBool) -> Result<LogPage, Error> {
         let local = self.local();
-        let range = match &query.start {
+        let start = match &query.start {
             LogStart::Revision(revision) if *revision == Revision::head() && is_unborn(&local)? => {
-                return Ok(LogPage::default());
+                CommitRange::default()
             }
             LogStart::Revision(revision) => revision.resolve(&local)?,
             LogStart::Tips(tips) => tips.range(),
         };
-        let tips = LogTips::from(&range);
-        let range = CommitRange {
+        let tips = LogTips::from(&start);
+        let mut range = CommitRange {
             since: query.since.map(Timestamp::as_second),
-            ..range
+            first_parent: query.first_parent,
+            topological: query.order == LogOrder::Topological,
+            ..start
         };
-        let mut history = History::new(&local)?;
-        let mut path_filter = query
+        if query.all_refs {
+            range.include.extend(tips::all(&local, cancel)?);
+        }
+        let mut path = query
             .path
             .as_deref()
             .map(|path| PathFilter::new(&local, path))
             .transpose()?
             .flatten();
-        let simplify = path_filter.as_mut().map(|filter| filter as &mut dyn Simplify);
+        let differences = Differences::new(&local, query, path.as_ref(), cancel)?;
+        let simplify = path.as_mut().filter(|_| !query.follow);
+        let simplify = simplify.map(|filter| filter as &mut dyn Simplify);
+        let mut history = History::new(&local)?;
         let walk = Walk::new(&mut history, &range, simplify, cancel)?;
-        let (mut commits, more) = Page::new(&local, query).fill(walk)?;
+        let (mut commits, more) = Page::new(&local, query, differences).fill(walk)?;
         decorations::decorate(self, &local, &mut commits);
         Ok(LogPage { commits, more, tips })
     }
@@ -120,7 +184,7 @@ impl LogTips {
         CommitRange {
             include: ids(&self.include),
             exclude: ids(&self.exclude),
-            since: None,
+            ..CommitRange::default()
         }
     }
 }
@@ -132,103 +196,6 @@ impl From<&CommitRange> for LogTips {
             include: ids(&range.include),
             exclude: ids(&range.exclude),
         }
-    }
-}
-
-/// Collects one page of a walk.
-struct Page {
-    /// A handle that does not look for new packs: to shorten an id it would look each time.
-    settled: gix::Repository,
-    until: i64,
-    author: Option<String>,
-    grep: Option<String>,
-    skip: usize,
-    count: usize,
-}
-
-impl Page {
-    fn new(local: &gix::Repository, query: &LogQuery) -> Self {
-        let folded = |text: &Option<String>| {
-            text.as_ref()
-                .filter(|text| !text.is_empty())
-                .map(|text| text.to_lowercase())
-        };
-        let mut settled = local.clone();
-        settled.objects.refresh_never();
-        Self {
-            settled,
-            until: query.until.map_or(i64::MAX, Timestamp::as_second),
-            author: folded(&query.author),
-            grep: folded(&query.grep),
-            skip: query.skip,
-            count: query.max_count.min(MAX_COUNT),
-        }
-    }
-
-    /// The commits of the page, and whether there are more.
-    fn fill(mut self, mut walk: Walk<'_, '_>) -> Result<(Vec<Commit>, bool), Error> {
-        let mut commits = Vec::new();
-        let reads_all = self.author.is_some() || self.grep.is_some();
-        let mut more = false;
-        while let Some(node) = walk.next()? {
-            let history = walk.history();
-            let id = history.commit(node).id;
-            if history.commit(node).time > self.until {
-                continue;
-            }
-            // Without a filter, what is passed over is not read.
-            let text = if reads_all || (self.skip == 0 && commits.len() < self.count) {
-                let text = CommitText::decode(id, &history.object(node)?)?;
-                if !self.matches(&text) {
-                    continue;
-                }
-                Some(text)
-            } else {
-                None
-            };
-            if self.skip > 0 {
-                self.skip -= 1;
-                continue;
-            }
-            if commits.len() == self.count {
-                more = true;
-                break;
-            }
-            if let Some(text) = text {
-                let parents = &history.commit(node).parents;
-                let parents = parents.iter().map(|&parent| history.commit(parent).id.into());
-                commits.push(self.shown(id, parents.collect(), text));
-            }
-        }
-        Ok((commits, more))
-    }
-
-    fn shown(&self, id: gix::ObjectId, parents: Vec<ObjectId>, text: CommitText) -> Commit {
-        let (subject, body) = text.subject_and_body();
-        Commit {
-            id: id.into(),
-            short_id: gix::prelude::ObjectIdExt::attach(id, &self.settled)
-                .shorten_or_id()
-                .to_string(),
-            parents,
-            author: text.author,
-            committer: text.committer,
-            subject,
-            body,
-            refs: Vec::new(),
-        }
-    }
-
-    fn matches(&self, text: &CommitText) -> bool {
-        let author_matches = self.author.as_ref().is_none_or(|author| {
-            let written = format!("{} <{}>", text.author.name, text.author.email);
-            written.to_lowercase().contains(author)
-        });
-        author_matches
-            && self
-                .grep
-                .as_ref()
-                .is_none_or(|grep| text.message.to_lowercase().contains(grep))
     }
 }
 

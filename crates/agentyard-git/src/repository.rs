@@ -2,6 +2,7 @@
 
 mod alternates;
 mod contents;
+mod elsewhere;
 mod locate;
 mod owner;
 
@@ -12,6 +13,7 @@ use rustix::fs::OFlags;
 
 use crate::descriptor::{as_path, magic_path, open_beneath};
 use crate::{Confined, Error};
+pub use elsewhere::repository_elsewhere;
 use locate::Location;
 pub(crate) use locate::{PATH_FILE_LIMIT, looks_like_git_dir, parse_git_file};
 
@@ -99,14 +101,14 @@ impl Repository {
             .is_ok_and(|stat| stat.st_mode & 0o111 != 0)
     }
 
-    /// Whether the repository has any hook that git would run.
-    pub(crate) fn has_hooks(&self) -> bool {
-        HOOKS.iter().any(|name| self.has_hook(name))
+    /// The hooks that git would run.
+    pub(crate) fn hooks(&self) -> impl Iterator<Item = &'static str> {
+        HOOKS.iter().copied().filter(|name| self.has_hook(name))
     }
 
-    /// Whether the repository names programs for git to run: hooks, filters, drivers and the like.
-    pub fn names_programs(&self) -> bool {
-        crate::program::names_programs(self)
+    /// What of the repository git would run or follow, were it trusted: `hook pre-commit`, `filter.lfs.clean`.
+    pub fn programs(&self) -> Vec<String> {
+        crate::program::programs(self)
     }
 
     /// Which directory on which device holds its objects and references; another repository in the same place

@@ -7,19 +7,21 @@ mod entry;
 mod head;
 mod ignore;
 mod queue;
-mod renames;
 mod scan;
 mod staged;
+mod staging;
 mod submodule;
 mod tracked;
 mod untracked;
 mod visit;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use gix::bstr::BString;
 
+use crate::error::check_cancelled;
 use crate::{Error, ObjectId, RebaseProgress, Repository, display_path, index};
+pub use staging::Staging;
 pub(crate) use tracked::conflict;
 
 /// What to look for.
@@ -168,11 +170,6 @@ impl Status {
 }
 
 impl Repository {
-    /// The operation that was begun and waits to be continued or aborted.
-    pub fn operation(&self) -> Option<Operation> {
-        head::operation(&self.local())
-    }
-
     /// Compares the last commit, the index and the working tree, like `git status`. Writes nothing.
     pub fn status(&self, options: &StatusOptions, cancel: &AtomicBool) -> Result<Status, Error> {
         let local = self.local();
@@ -204,14 +201,7 @@ impl Status {
             limit,
             truncated: staged.truncated || findings.truncated,
         };
-        self.staged = Staged {
-            added: lists.paths(staged.added),
-            modified: lists.paths(staged.modified),
-            deleted: lists.paths(staged.deleted),
-            renamed: lists.moves(staged.renamed),
-            copied: lists.moves(staged.copied),
-            type_changed: lists.paths(staged.type_changed),
-        };
+        self.staged = lists.staged(staged);
         self.unstaged = Unstaged {
             modified: lists.paths(findings.modified),
             deleted: lists.paths(findings.deleted),
@@ -239,6 +229,17 @@ struct Lists {
 }
 
 impl Lists {
+    fn staged(&mut self, staged: staged::Changes) -> Staged {
+        Staged {
+            added: self.paths(staged.added),
+            modified: self.paths(staged.modified),
+            deleted: self.paths(staged.deleted),
+            renamed: self.moves(staged.renamed),
+            copied: self.moves(staged.copied),
+            type_changed: self.paths(staged.type_changed),
+        }
+    }
+
     fn paths(&mut self, paths: Vec<BString>) -> Vec<String> {
         self.cut(paths)
             .iter()
@@ -264,11 +265,4 @@ impl Lists {
         }
         list
     }
-}
-
-fn check_cancelled(cancel: &AtomicBool) -> Result<(), Error> {
-    if cancel.load(Ordering::Relaxed) {
-        return Err(Error::Cancelled);
-    }
-    Ok(())
 }

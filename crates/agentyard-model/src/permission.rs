@@ -145,6 +145,14 @@ impl Permissions {
         bits: (1 << Permission::ALL.len()) - 1,
     };
 
+    /// Those of this set with which nothing can be changed.
+    #[must_use]
+    pub fn reading(self) -> Self {
+        self.iter()
+            .filter(|permission| permission.as_str().ends_with(":read"))
+            .collect()
+    }
+
     /// The permissions in this set that the other has too.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {

@@ -21,6 +21,9 @@ pub trait Operation: 'static {
     const TOOLSET: Toolset;
     /// What it does to the world.
     const EFFECT: Effect;
+    /// For an operation with modes that changes something in some: those of its modes that change nothing. Where
+    /// only reading is offered, it is offered with these.
+    const READING_MODES: &'static [&'static str] = &[];
     /// Who may call it. The service enforces it; this is what lists are filtered by,
     /// and a test holds the two against each other.
     const ACCESS: Access;

@@ -24,6 +24,8 @@ pub struct Entry {
     pub toolset: Toolset,
     /// What it does to the world.
     pub effect: Effect,
+    /// Those of its modes that change nothing, when others do.
+    pub reading_modes: &'static [&'static str],
     /// Who may call it.
     pub access: Access,
     /// Its REST route.
@@ -50,6 +52,7 @@ impl Entry {
             name: O::NAME,
             toolset: O::TOOLSET,
             effect: O::EFFECT,
+            reading_modes: O::READING_MODES,
             access: O::ACCESS,
             route: O::ROUTE,
             levels: <O::Output as Output>::LEVELS,
@@ -71,6 +74,12 @@ impl Entry {
             Access::Identity => None,
             Access::Holds(permission) => Some(permission),
         }
+    }
+
+    /// Whether it can be called such that nothing changes.
+    #[must_use]
+    pub fn can_read(&self) -> bool {
+        self.effect == Effect::Read || !self.reading_modes.is_empty()
     }
 
     /// Where its command stands: `git status`, `token create`, `whoami`.
@@ -122,6 +131,22 @@ impl Registered {
             }
             schema
         })
+    }
+
+    /// The schema of its arguments where nothing may be changed.
+    #[must_use]
+    pub fn reading_input_schema(&self) -> Map<String, Value> {
+        let mut schema = self.input_schema().clone();
+        let modes = schema
+            .get_mut("properties")
+            .and_then(|properties| properties.get_mut("mode"))
+            .and_then(|mode| mode.get_mut("enum"));
+        if let Some(modes) = modes
+            && !self.entry.reading_modes.is_empty()
+        {
+            *modes = json!(self.entry.reading_modes);
+        }
+        schema
     }
 
     /// The schema of its answer. No face needs it on its way to an answer, so it is not kept.

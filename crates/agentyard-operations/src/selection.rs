@@ -2,7 +2,7 @@
 
 use agentyard_model::{Caller, Toolsets};
 
-use crate::operation::{Access, Effect};
+use crate::operation::Access;
 use crate::registry::Entry;
 
 /// Which operations are offered to anybody. Read-only is stronger than leaving out,
@@ -24,7 +24,7 @@ impl Selection {
     #[must_use]
     pub fn offers(&self, entry: &Entry) -> bool {
         let named = |list: &[String]| list.iter().any(|name| name == entry.name);
-        if self.read_only && entry.effect != Effect::Read {
+        if self.read_only && !entry.can_read() {
             return false;
         }
         if named(&self.exclude) {
@@ -50,6 +50,15 @@ impl Selection {
             Access::Holds(permission) => caller.permissions.contains(permission),
         };
         permitted && self.offers_to(entry, caller)
+    }
+
+    /// What is left of a caller here: where only reading is offered, nobody can change anything.
+    #[must_use]
+    pub fn restrict(&self, mut caller: Caller) -> Caller {
+        if self.read_only {
+            caller.permissions = caller.permissions.reading();
+        }
+        caller
     }
 
     /// The same, within these toolsets only.

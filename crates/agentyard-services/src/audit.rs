@@ -51,6 +51,14 @@ impl AuditLog {
             .map_err(|error| from_store("verifying the audit log", error))
     }
 
+    /// Writes down what was done outside the database, whose result is on disk already. What is done is done, so
+    /// a failure here is only logged.
+    pub(crate) async fn record_soon(&self, event: AuditEvent) {
+        if let Err(error) = self.store.audit().append_soon(&event).await {
+            tracing::error!(%error, action = event.action, "an audit event could not be written");
+        }
+    }
+
     /// Writes down an event that no other change carries with it, such as a refusal.
     /// What is refused stays refused when the log cannot be written, so a failure here
     /// is only logged.

@@ -21,6 +21,7 @@ mod tokens;
 
 mod trust;
 
+mod changes;
 mod history_cursor;
 mod working_directories;
 
@@ -30,8 +31,10 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Commit, Conflict, DecorationKind, Kept, LeftOut, Moved, Operation as OperationInProgress, Person,
-    Remote, Status, Tag,
+    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Commit, CommitObject, Committed,
+    Conflict, Conflicted, DecorationKind, Diff, Head, Kept, LeftOut, Moved, Moves, Object,
+    Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Status, Tag, TagObject,
+    TreeObject,
 };
 pub use agentyard_git::{
     ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
@@ -40,12 +43,15 @@ pub use agentyard_git::{
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
+pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, CherryPickRequest, History, HistoryRequest, In, MergeAnswer, MergeMode, MergeRequest,
-    RebaseRequest, Repositories, RepositorySettings, RepositoryStatus, SequenceMode, Snapshot,
+    AddRequest, BlameRequest, ChangelogRequest, ChangelogReviews, CheckoutRequest, CherryPickRequest,
+    CommitRequest, DiffPage, DiffPlace, DiffRequest, Document, History, HistoryRequest, In, MergeAnswer,
+    MergeMode, MergeRequest, RebaseRequest, Repositories, RepositorySettings, RepositoryStatus, ResetRequest,
+    SequenceMode, ShowRequest, Shown, Snapshot, Step as WrapupStep, Wrapup,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

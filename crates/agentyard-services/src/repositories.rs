@@ -2,14 +2,21 @@
 //!
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
+mod changelog;
 mod changing;
+mod checking_out;
 mod cherry_picking;
+mod committing;
+mod comparing;
 mod failures;
 mod merging;
 mod reading;
 mod rebasing;
+mod resetting;
+mod showing;
 mod staging;
 mod working_directory;
+mod wrapup;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,15 +31,22 @@ use crate::audit::AuditLog;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
+pub use changelog::{ChangelogRequest, ChangelogReviews};
 pub use changing::In;
 use changing::Turns;
+pub use checking_out::CheckoutRequest;
 pub use cherry_picking::CherryPickRequest;
+pub use committing::CommitRequest;
+pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
 pub use merging::{MergeAnswer, MergeMode, MergeRequest};
 pub use reading::{History, HistoryRequest, RepositoryStatus};
 pub use rebasing::{RebaseRequest, SequenceMode};
+pub use resetting::ResetRequest;
+pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
 pub use working_directory::Snapshot;
+pub use wrapup::{Document, Step, Wrapup};
 
 /// How many repositories are read at the same time. More would only take turns on the
 /// cores, and each holds memory while it waits.
@@ -50,6 +64,7 @@ pub struct Repositories {
     timeout: Duration,
     clock: Clock,
     git: Arc<Git>,
+    wrapup_instructions: Option<PathBuf>,
     turns: Turns,
     audit: AuditLog,
     trust: TrustedRepositories,
@@ -65,6 +80,8 @@ pub struct RepositorySettings {
     pub timeout: Duration,
     /// The git program, and what it may do.
     pub git: Git,
+    /// A file with what the operator wants to be heeded before work is called done.
+    pub wrapup_instructions: Option<PathBuf>,
 }
 
 impl Repositories {
@@ -81,6 +98,7 @@ impl Repositories {
             timeout: settings.timeout,
             clock,
             git: Arc::new(settings.git),
+            wrapup_instructions: settings.wrapup_instructions,
             turns: Turns::default(),
             audit,
             trust,

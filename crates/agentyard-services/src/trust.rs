@@ -31,7 +31,7 @@ impl TrustedRepositories {
 
     /// Whether a repository's programs may run. A repository that names none is not looked up.
     pub(crate) async fn of(&self, repository: &Repository) -> Result<Trust> {
-        if !repository.names_programs() {
+        if repository.programs().is_empty() {
             return Ok(Trust::Untrusted);
         }
         let (device, inode) = identity(repository)?;
@@ -86,25 +86,20 @@ impl TrustedRepositories {
         Ok(path.to_owned())
     }
 
-    /// Trusts a repository no longer, by the directory that [`TrustedRepositories::list`] shows or one that
-    /// holds it as `.git`; it need not exist any more.
+    /// Trusts a repository no longer, by the directory that [`TrustedRepositories::list`] shows; it need not
+    /// exist any more. Tells whether it was trusted.
     ///
     /// # Errors
     /// When the caller may not say so, or it cannot be written.
     pub async fn revoke(&self, caller: &Caller, path: &Path) -> Result<bool> {
         caller.require(Permission::AdminConfig)?;
-        let mut revoked = false;
-        for candidate in [path.to_owned(), path.join(".git")] {
-            let text = candidate.to_string_lossy();
-            let event = AuditEvent::done(caller, "trust_revoke", &text);
-            revoked |= self
-                .store
-                .trusted_repositories()
-                .remove(&text, &event)
-                .await
-                .map_err(|error| from_store("revoking the trust", error))?;
-        }
-        Ok(revoked)
+        let path = path.to_string_lossy();
+        let event = AuditEvent::done(caller, "trust_revoke", &path);
+        self.store
+            .trusted_repositories()
+            .remove(&path, &event)
+            .await
+            .map_err(|error| from_store("revoking the trust", error))
     }
 }
 

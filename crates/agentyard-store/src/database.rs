@@ -6,6 +6,7 @@ mod row;
 mod sqlite;
 mod transaction;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool};
@@ -24,7 +25,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) enum Database {
     /// One file. SQLite has one writer at a time; a pool of one connection makes writers
     /// queue for it fairly, where its own lock would let them race and starve.
-    Sqlite { readers: SqlitePool, writer: SqlitePool },
+    Sqlite {
+        readers: SqlitePool,
+        writer: SqlitePool,
+        /// Writes without waiting for the disk.
+        hasty: SqlitePool,
+        /// What the hasty writer writes to.
+        log: PathBuf,
+    },
     /// A server.
     Postgres(PgPool),
 }
@@ -59,11 +67,42 @@ impl Database {
         }
     }
 
+    /// Begins a transaction whose end does not wait for the disk. What it wrote outlives this process at once;
+    /// [`Database::sync`] makes it outlive the machine.
+    pub(crate) async fn begin_hastily(&self, attempt: &'static str) -> Result<Transaction> {
+        match self {
+            Self::Sqlite { hasty, .. } => patiently(attempt, hasty.begin_with("BEGIN IMMEDIATE"))
+                .await
+                .map(Transaction::Sqlite),
+            // Its server has many writers, and makes one wait for the disk serve all.
+            Self::Postgres(_) => self.begin(attempt).await,
+        }
+    }
+
+    /// Brings what was written hastily to the disk, in the background.
+    pub(crate) fn sync(&self) {
+        if let Self::Sqlite { log, .. } = self {
+            let log = log.clone();
+            tokio::task::spawn_blocking(move || {
+                // SQLite holds no locks on this file, so a descriptor of our own does no harm.
+                if let Err(error) = std::fs::File::open(&log).and_then(|log| log.sync_data()) {
+                    tracing::warn!(%error, "the database's log could not be brought to the disk");
+                }
+            });
+        }
+    }
+
     /// Closes all connections once they are no longer in use.
     pub(crate) async fn close(&self) {
         match self {
-            Self::Sqlite { readers, writer } => {
+            Self::Sqlite {
+                readers,
+                writer,
+                hasty,
+                ..
+            } => {
                 readers.close().await;
+                hasty.close().await;
                 writer.close().await;
             }
             Self::Postgres(pool) => pool.close().await,

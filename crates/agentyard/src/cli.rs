@@ -15,6 +15,10 @@ Started in a repository, `agentyard mcp` serves an agent there over stdio: no se
 Operations run on this machine, or on a server with --server URL (or AGENTYARD_URL) and AGENTYARD_TOKEN.
 Exit codes: 0 done, 1 our fault, 2 invalid input, 3 not permitted, 4 not found, 5 conflict, 6 limit, 7 unavailable.";
 
+const TRUST_HELP: &str = "\
+Without trust, nothing that a repository names is run when an agent works in it; answers say what was left out.
+Only a person at this machine can say so: there is no tool for it. Another repository in the same place is not trusted.";
+
 /// A self-hosted yard for coding agents.
 #[derive(Parser)]
 #[command(name = "agentyard", version, after_help = AFTER_HELP, propagate_version = true)]
@@ -79,6 +83,9 @@ pub(crate) enum Command {
     Migrate,
     /// Say what this machine can do, and how to get the rest
     Doctor,
+    /// Let a repository run its own hooks, filters and drivers
+    #[command(after_help = TRUST_HELP)]
+    Trust(TrustArgs),
     /// Show the configuration and where each value comes from
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -162,6 +169,20 @@ pub(crate) struct InstallArgs {
     /// The environment variable from which the client takes the server's token
     #[arg(long, value_name = "NAME", default_value = "AGENTYARD_TOKEN")]
     pub(crate) token_env: String,
+}
+
+#[derive(Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["directory", "list"])))]
+pub(crate) struct TrustArgs {
+    /// A directory of the repository
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Trust it no longer
+    #[arg(long, requires = "directory")]
+    pub(crate) revoke: bool,
+    /// Show which repositories are trusted
+    #[arg(long)]
+    pub(crate) list: bool,
 }
 
 #[derive(Subcommand)]

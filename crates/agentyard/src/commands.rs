@@ -11,3 +11,4 @@ pub(crate) mod migrate;
 pub(crate) mod operation;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod trust;

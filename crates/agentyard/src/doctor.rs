@@ -1,6 +1,7 @@
 //! `agentyard doctor`: what this machine can do, and how to get the rest.
 
 mod cluster;
+mod confinement;
 mod data_directory;
 mod disk;
 mod limits;
@@ -74,12 +75,16 @@ pub(crate) fn examine(examination: &Examination<'_>) -> Report {
         (isolation.join().unwrap_or_default(), tools)
     });
     let needed = [machine.git(), database(&examination.database), data_directory];
-    let helpful = isolation.into_iter().chain(tools).chain([
-        cluster::look(examination.environment),
-        disk::look(&work_place),
-        limits::inotify(),
-        limits::open_files(),
-    ]);
+    let helpful = [confinement::look(examination.environment)]
+        .into_iter()
+        .chain(isolation)
+        .chain(tools)
+        .chain([
+            cluster::look(examination.environment),
+            disk::look(&work_place),
+            limits::inotify(),
+            limits::open_files(),
+        ]);
     let row = |needed| move |finding| Row { finding, needed };
     Report {
         rows: needed

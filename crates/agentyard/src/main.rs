@@ -66,6 +66,7 @@ fn run(setting: &Setting, command: Command) -> Result<ExitCode, Failure> {
         },
         Command::Migrate => commands::migrate::migrate(setting),
         Command::Doctor => commands::doctor::doctor(setting),
+        Command::Trust(arguments) => commands::trust::trust(setting, &arguments),
         Command::Config(ConfigCommand::Show) => commands::config::show(setting),
         Command::Config(ConfigCommand::Reference) => commands::config::reference(),
         Command::Completions { shell } => commands::generate::completions(shell),

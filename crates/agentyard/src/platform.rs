@@ -86,7 +86,7 @@ impl Setting {
     /// The directories that a person's own commands and agents may use: those named, or
     /// the repository in which one stands, or the directory itself.
     pub(crate) fn own_roots(&self) -> Result<Roots, Failure> {
-        let roots = if self.global.roots.is_empty() {
+        let named = if self.global.roots.is_empty() {
             vec![enclosing_repository(&current_directory()?)]
         } else {
             self.global
@@ -95,8 +95,20 @@ impl Setting {
                 .map(|root| absolute(root))
                 .collect::<Result<_, _>>()?
         };
-        opened(roots)
+        opened(own_roots_of(named))
     }
+}
+
+/// These directories, and where the repositories are to which they belong when that is elsewhere: a linked
+/// worktree or a submodule is of no use without.
+pub(crate) fn own_roots_of(named: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut roots: Vec<PathBuf> = named.into_iter().collect();
+    let elsewhere: Vec<PathBuf> = roots
+        .iter()
+        .filter_map(|root| agentyard_git::repository_elsewhere(root))
+        .collect();
+    roots.extend(elsewhere);
+    roots
 }
 
 /// The store, which opens when first needed.
@@ -136,6 +148,7 @@ pub(crate) fn platform(
         working_directories,
         timeout: Duration::from_millis(config.settings.git.timeout_ms),
         git: git(&setting.environment, behalf, &config.settings.git),
+        wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
     };
     Platform {
         services: Arc::new(Services::new(store, repositories, Clock::System)),
@@ -285,7 +298,7 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The top of the repository in which a directory is, or the directory.
-fn enclosing_repository(directory: &Path) -> PathBuf {
+pub(crate) fn enclosing_repository(directory: &Path) -> PathBuf {
     directory
         .ancestors()
         .find(|ancestor| ancestor.join(".git").exists())

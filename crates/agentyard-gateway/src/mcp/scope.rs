@@ -43,7 +43,10 @@ impl Scope {
             Some(AddressedToolsets(toolsets)) => Arc::new(offered.within(*toolsets)),
             None => offered.clone(),
         };
-        Self { caller, selection }
+        Self {
+            caller: selection.restrict(caller),
+            selection,
+        }
     }
 
     /// The operations that this caller is shown.

@@ -252,14 +252,17 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let scope = self.scope(&context);
-        let (items, next) = pages::page(scope.shown().map(tools::tool), request.as_ref())?;
+        let read_only = scope.selection.read_only;
+        let shown = scope.shown().map(|operation| tools::tool(operation, read_only));
+        let (items, next) = pages::page(shown, request.as_ref())?;
         let mut list = ListToolsResult::with_all_items(items).with_ttl_ms(LIST_TTL_MS);
         list.next_cursor = next;
         Ok(list)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        agentyard_operations::registry().find(name).map(tools::tool)
+        let operation = agentyard_operations::registry().find(name)?;
+        Some(tools::tool(operation, self.platform.selection.read_only))
     }
 
     async fn call_tool(

@@ -12,10 +12,14 @@ use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use super::scope::Scope;
 use crate::failure::error_object;
 
-/// The tool that an operation is.
-pub(super) fn tool(operation: &'static Registered) -> Tool {
+/// The tool that an operation is, here or where nothing may be changed.
+pub(super) fn tool(operation: &'static Registered, read_only: bool) -> Tool {
     let entry = operation.entry();
-    let mut schema = operation.input_schema().clone();
+    let (mut schema, effect) = if read_only {
+        (operation.reading_input_schema(), Effect::Read)
+    } else {
+        (operation.input_schema().clone(), entry.effect)
+    };
     // The description has a place of its own in a tool.
     schema.shift_remove("description");
     Tool::new(
@@ -23,7 +27,7 @@ pub(super) fn tool(operation: &'static Registered) -> Tool {
         Cow::Borrowed(operation.description()),
         Arc::new(schema),
     )
-    .with_annotations(annotations(entry.effect))
+    .with_annotations(annotations(effect))
 }
 
 /// What an effect means to a client that asks before it acts.
@@ -37,22 +41,21 @@ fn annotations(effect: Effect) -> ToolAnnotations {
     }
 }
 
-/// The answer in MCP's words: an object twice, as itself and as the same minified
-/// JSON, because some clients show a model only the one and some only the other.
+/// The answer in MCP's words: text alone, which for an object is its minified JSON. Every client shows text, and
+/// sending the object a second time as `structuredContent` would double what an answer costs.
 pub(super) fn answer(reply: Reply) -> CallToolResult {
-    match reply {
-        Reply::Structured { value, json } => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(json)]);
-            result.structured_content = Some(value);
-            result
-        }
-        Reply::Text { text, .. } => CallToolResult::success(vec![ContentBlock::text(text)]),
-    }
+    let text = match reply {
+        Reply::Structured { json, .. } => json,
+        Reply::Text { text, .. } => text,
+    };
+    CallToolResult::success(vec![ContentBlock::text(text)])
 }
 
 /// A failure that the model should read.
 pub(super) fn failure(error: &Error, request_id: &RequestId) -> CallToolResult {
-    CallToolResult::structured_error(error_object(error, request_id))
+    CallToolResult::error(vec![ContentBlock::text(
+        error_object(error, request_id).to_string(),
+    )])
 }
 
 /// A call that names no tool there is.

@@ -20,6 +20,7 @@ pub(super) async fn answer(platform: Platform, operation: &'static Registered, r
         .extensions
         .remove::<Caller>()
         .unwrap_or_else(Caller::anonymous);
+    let caller = platform.selection.restrict(caller);
     let result = async {
         let arguments = arguments(operation, &mut parts, body).await?;
         let context = Context {

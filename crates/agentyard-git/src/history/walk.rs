@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{History, Node};
+use super::{History, Node, topology};
 use crate::Error;
 
 /// Which commits to visit.
@@ -16,6 +16,10 @@ pub(crate) struct CommitRange {
     pub(crate) exclude: Vec<gix::ObjectId>,
     /// Go no further back than this second.
     pub(crate) since: Option<i64>,
+    /// Of what is included, follow the first parent of merges only.
+    pub(crate) first_parent: bool,
+    /// Keep lines of history together. The whole range has to be known before the first commit is.
+    pub(crate) topological: bool,
 }
 
 /// Decides where a walk goes on, to follow the history of something smaller than the whole tree.
@@ -47,6 +51,8 @@ pub(crate) struct Walk<'walk, 'repo> {
     simplify: Option<&'walk mut dyn Simplify>,
     cancel: &'walk AtomicBool,
     since: i64,
+    first_parent: bool,
+    topological: bool,
     queue: BinaryHeap<Queued>,
     enqueued: usize,
     /// How many commits in the queue are not excluded.
@@ -72,13 +78,15 @@ struct Mark {
     /// Excluded by name, not only as an ancestor.
     edge: bool,
     in_queue: bool,
+    /// It is of the range, but not to be visited.
+    passed_over: bool,
     /// The only parent that matters, once the others are simplified away.
     only_parent: Option<Node>,
 }
 
 /// How many excluded commits are looked at after the last interesting one, in case clocks were wrong. git's
 /// number.
-const SLOP: usize = 5;
+pub(super) const SLOP: usize = 5;
 
 impl<'walk, 'repo> Walk<'walk, 'repo> {
     pub(crate) fn new(
@@ -92,6 +100,8 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
             simplify,
             cancel,
             since: range.since.unwrap_or(i64::MIN),
+            first_parent: range.first_parent,
+            topological: range.topological,
             queue: BinaryHeap::new(),
             enqueued: 0,
             wanted_in_queue: 0,
@@ -109,7 +119,7 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
             let node = walk.history.load(id)?;
             walk.enqueue(node);
         }
-        if !range.exclude.is_empty() {
+        if !range.exclude.is_empty() || range.topological {
             walk.limited = Some(walk.limit()?);
         }
         Ok(walk)
@@ -147,6 +157,10 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
                 oldest = time;
                 if self.expand(node)? {
                     found.push_back(node);
+                } else if self.topological {
+                    // Not to be visited, but it links those that are.
+                    self.mark(node).passed_over = true;
+                    found.push_back(node);
                 }
                 continue;
             }
@@ -166,12 +180,20 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
             }
         }
         found.retain(|&node| !self.mark(node).excluded);
+        if self.topological {
+            found = topology::sort(&found, |node| self.followed(node));
+            found.retain(|&node| !self.mark(node).passed_over);
+        }
         Ok(found)
     }
 
     /// Queues the parents of a commit. True when the commit itself is to be visited.
     fn expand(&mut self, node: Node) -> Result<bool, Error> {
-        let parents = self.parents(node)?;
+        let parents = if self.first_parent {
+            self.first_parent(node)?
+        } else {
+            self.parents(node)?
+        };
         let seen_from_here: Vec<Parent> = parents.iter().map(|&parent| self.parent(parent)).collect();
         let keep = match &mut self.simplify {
             Some(simplify) => simplify.keep(self.history, node, &seen_from_here)?,
@@ -193,6 +215,15 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
             node,
             relevant: !mark.excluded || mark.edge,
         }
+    }
+
+    /// The first parent of a commit, loaded.
+    fn first_parent(&mut self, node: Node) -> Result<Vec<Node>, Error> {
+        let first = self.history.commit(node).parents.first().copied();
+        if let Some(parent) = first {
+            self.history.load_node(parent)?;
+        }
+        Ok(first.into_iter().collect())
     }
 
     /// The parents of a commit, loaded.

@@ -10,6 +10,7 @@ use crate::history::{History, Keep, Node, Parent, Simplify};
 use crate::{Error, display_path, text};
 
 /// Follows the commits that changed a path.
+#[derive(Clone)]
 pub(super) struct PathFilter<'repo> {
     local: &'repo gix::Repository,
     components: Vec<BString>,
@@ -46,8 +47,19 @@ impl<'repo> PathFilter<'repo> {
         Ok((!filter.components.is_empty()).then_some(filter))
     }
 
+    /// The parts of the path.
+    pub(super) fn components(&self) -> &[BString] {
+        &self.components
+    }
+
+    /// Goes on with another path.
+    pub(super) fn set_components(&mut self, components: Vec<BString>) {
+        self.components = components;
+        self.known.clear();
+    }
+
     /// What the path is in a tree.
-    fn entry(&mut self, tree: gix::ObjectId) -> Result<Option<(gix::ObjectId, EntryMode)>, Error> {
+    pub(super) fn entry(&mut self, tree: gix::ObjectId) -> Result<Option<(gix::ObjectId, EntryMode)>, Error> {
         if let Some(entry) = self.known.get(&tree) {
             return Ok(*entry);
         }

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use landlock::{
-    ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
-    RulesetCreatedAttr as _, RulesetError,
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetError,
 };
 
 /// Where git's libraries, time zones, certificates and devices are. Nothing secret to a process of ours: what is
@@ -28,6 +28,9 @@ const SYSTEM_DIRECTORIES: &[&str] = &[
 /// The interface that the rules are written for; an older kernel enforces what it knows of them.
 const INTERFACE: ABI = ABI::V5;
 
+/// The oldest that serves: before it, nothing could be moved from one directory to another.
+const OLDEST_INTERFACE: ABI = ABI::V2;
+
 /// How far git is kept inside a repository that is not trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
@@ -35,7 +38,7 @@ pub enum Enforcement {
     Whole,
     /// It writes nothing outside its repository. git is installed in a way that does not allow more.
     Writes,
-    /// This kernel has no Landlock.
+    /// This kernel has no Landlock, or too old a one.
     Unavailable,
 }
 
@@ -57,6 +60,10 @@ pub(super) struct Confinement<'a> {
 impl Installation {
     /// Looks at the installed git, and tries whether it starts under the rules. `None` without Landlock.
     pub(super) fn probe(program: &Path) -> Option<Self> {
+        Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(OLDEST_INTERFACE))
+            .ok()?;
         let open = |paths: &mut dyn Iterator<Item = PathBuf>| -> Vec<OwnedFd> {
             paths
                 .filter_map(|path| PathFd::new(path).ok())

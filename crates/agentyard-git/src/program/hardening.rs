@@ -84,6 +84,9 @@ const UNTRUSTED: &[(&str, &str)] = &[
     ("receive.fsckObjects", "true"),
 ];
 
+/// How many filters are named. A repository with more has made its point.
+const MAX_FILTERS: usize = 20;
+
 /// What becomes of a key that stands in the configuration of a repository that is not trusted.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
@@ -130,16 +133,21 @@ pub(super) fn prefer_repository(settings: &mut Vec<Setting>, repository: &Reposi
     });
 }
 
-/// Whether anything of a repository would run, were it trusted. Where nothing would, trust makes no difference.
-pub(crate) fn names_programs(repository: &Repository) -> bool {
-    repository.has_hooks()
-        || keys(repository).any(|key| {
-            key.full().eq_ignore_ascii_case("core.hookspath")
-                || key.full().eq_ignore_ascii_case("core.fsmonitor")
-                || [Reach::Repository, Reach::SignedMerging, Reach::Network]
-                    .into_iter()
-                    .any(|reach| key.fate(reach) != Fate::Harmless)
-        })
+/// What of a repository git would run or follow, were it trusted: hooks by name, and keys of its configuration.
+/// Where there is none, trust makes no difference.
+pub(crate) fn programs(repository: &Repository) -> Vec<String> {
+    let named = keys(repository).filter(|key| {
+        matches!(
+            key.full().to_ascii_lowercase().as_str(),
+            "core.hookspath" | "core.fsmonitor"
+        ) || [Reach::Repository, Reach::SignedMerging, Reach::Network]
+            .into_iter()
+            .any(|reach| key.fate(reach) != Fate::Harmless)
+    });
+    let hooks = repository.hooks().map(|hook| format!("hook {hook}"));
+    hooks
+        .chain(named.map(|key| text::one_line(&key.full())))
+        .collect()
 }
 
 /// What a repository would have had git run, and did not.
@@ -168,6 +176,7 @@ pub(crate) fn left_out(repository: &Repository, hooks: &[&str]) -> LeftOut {
         .map(|name| text::one_line(&name))
         .collect();
     filters.dedup();
+    filters.truncate(MAX_FILTERS);
     LeftOut { hooks, filters }
 }
 

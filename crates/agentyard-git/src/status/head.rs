@@ -6,8 +6,8 @@ use gix::head::Kind;
 use gix::refs::FullName;
 use gix::state::InProgress;
 
-use super::{Distance, Head, Operation, Upstream};
-use crate::history::{CommitRange, History, Walk};
+use super::{Head, Operation, Upstream};
+use crate::history::{History, distance};
 use crate::upstream::tracking_branch;
 use crate::{Error, display_path};
 
@@ -16,6 +16,20 @@ pub(super) fn head_and_upstream(
     local: &gix::Repository,
     cancel: &AtomicBool,
 ) -> Result<(Head, Option<Upstream>), Error> {
+    let (head, name) = named_head(local)?;
+    let upstream = match &name {
+        Some(name) => upstream(local, name, head.commit.map(Into::into), cancel)?,
+        None => None,
+    };
+    Ok((head, upstream))
+}
+
+/// What is checked out.
+pub(super) fn head(local: &gix::Repository) -> Result<Head, Error> {
+    named_head(local).map(|(head, _)| head)
+}
+
+fn named_head(local: &gix::Repository) -> Result<(Head, Option<FullName>), Error> {
     let head = local.head().map_err(Error::read("HEAD"))?;
     let commit = head.id().map(gix::Id::detach);
     let name = match &head.kind {
@@ -23,16 +37,11 @@ pub(super) fn head_and_upstream(
         Kind::Unborn(name) => Some(name.clone()),
         Kind::Detached { .. } => None,
     };
-    let branch = name.as_ref().map(|name| display_path(name.shorten()));
-    let upstream = match &name {
-        Some(name) => upstream(local, name, commit, cancel)?,
-        None => None,
-    };
     let head = Head {
-        branch,
+        branch: name.as_ref().map(|name| display_path(name.shorten())),
         commit: commit.map(Into::into),
     };
-    Ok((head, upstream))
+    Ok((head, name))
 }
 
 /// The operation in progress.
@@ -62,40 +71,11 @@ fn upstream(
         .flatten()
         .and_then(|mut reference| reference.peel_to_id().ok().map(gix::Id::detach));
     let distance = match (commit, theirs) {
-        (Some(ours), Some(theirs)) => Some(distance(local, ours, theirs, cancel)?),
+        (Some(ours), Some(theirs)) => Some(distance(&mut History::new(local)?, ours, theirs, cancel)?),
         _ => None,
     };
     Ok(Some(Upstream {
         name: display_path(tracking.shorten()),
         distance,
     }))
-}
-
-fn distance(
-    local: &gix::Repository,
-    ours: gix::ObjectId,
-    theirs: gix::ObjectId,
-    cancel: &AtomicBool,
-) -> Result<Distance, Error> {
-    if ours == theirs {
-        return Ok(Distance { ahead: 0, behind: 0 });
-    }
-    let mut history = History::new(local)?;
-    let mut count = |include, exclude| {
-        let range = CommitRange {
-            include: vec![include],
-            exclude: vec![exclude],
-            since: None,
-        };
-        let mut walk = Walk::new(&mut history, &range, None, cancel)?;
-        let mut commits = 0;
-        while walk.next()?.is_some() {
-            commits += 1;
-        }
-        Ok(commits)
-    };
-    Ok(Distance {
-        ahead: count(ours, theirs)?,
-        behind: count(theirs, ours)?,
-    })
 }

@@ -10,10 +10,11 @@ use gix::index::extension;
 use gix::objs::TreeRefIter;
 use gix::objs::tree::EntryKind;
 
-use super::renames::{self, Moves};
+use super::Head;
 use super::tracked::{Escape, Tracked, conflict};
-use super::{Head, check_cancelled};
+use crate::error::check_cancelled;
 use crate::raw_commit::RawCommit;
+use crate::renames::{self, File, Moves, is_regular};
 use crate::{Error, Repository, index};
 
 /// What is staged, in no order. Moves are pairs of new and old path.
@@ -27,14 +28,6 @@ pub(super) struct Changes {
     pub(super) type_changed: Vec<BString>,
     /// There is more.
     pub(super) truncated: bool,
-}
-
-/// A file on one side of the comparison.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct File {
-    pub(super) path: BString,
-    pub(super) id: gix::ObjectId,
-    pub(super) kind: EntryKind,
 }
 
 /// Beyond this many the comparison ends. A few small trees can be made to hold more files than there are
@@ -241,7 +234,8 @@ impl<'a> Comparison<'a> {
             }
             kept.push(old);
         }
-        let moves = renames::find(self.local, self.deleted, self.added, kept, cancel)?;
+        let settings = renames::status_settings(self.local);
+        let moves = renames::find(self.local, self.deleted, self.added, kept, settings, cancel)?;
         let Moves {
             renamed,
             copied,
@@ -256,11 +250,6 @@ impl<'a> Comparison<'a> {
             ..changes
         })
     }
-}
-
-/// A file, executable or not.
-pub(super) fn is_regular(kind: EntryKind) -> bool {
-    matches!(kind, EntryKind::Blob | EntryKind::BlobExecutable)
 }
 
 fn joined(prefix: &BString, name: &BStr) -> BString {

@@ -70,7 +70,7 @@ const SEQUENCES: &[Operation] = &[Operation::CherryPick, Operation::Revert];
 impl Work<'_> {
     /// Picks commits. Where it cannot go on alone it stops, and the conflicts are the answer.
     pub fn cherry_pick(&self, options: &CherryPickOptions) -> Result<CherryPicked, Error> {
-        self.require_worktree("git_cherry_pick")?;
+        self.require_worktree("to pick commits into")?;
         self.require_nothing_in_progress()?;
         let commits = self.commits_to_pick(options)?;
         let before = self.head()?;

@@ -5,17 +5,6 @@ use crate::program::{Invocation, Reach};
 use crate::{Conflicts, Error, ObjectId, Operation, Revision, StatusOptions, Work};
 
 impl Work<'_> {
-    /// Refuses where there are no files to work on.
-    pub(super) fn require_worktree(&self, tool: &str) -> Result<(), Error> {
-        if self.repository().worktree().is_some() {
-            return Ok(());
-        }
-        Err(Error::state(
-            format!("{tool} needs a working tree, and this repository is bare"),
-            "work in a clone of it, or in one of its worktrees (`git_worktree`)",
-        ))
-    }
-
     /// Refuses to begin while something else waits to be finished.
     pub(super) fn require_nothing_in_progress(&self) -> Result<(), Error> {
         if let Some(operation) = self.repository().operation()

@@ -98,7 +98,7 @@ impl Work<'_> {
     /// Merges into what is checked out. Where it cannot go on alone it stops, and the conflicts are the answer.
     pub fn merge(&self, options: &MergeOptions) -> Result<Merged, Error> {
         options.check()?;
-        self.require_worktree("git_merge")?;
+        self.require_worktree("to merge in")?;
         self.require_nothing_in_progress()?;
         let before = self.head()?;
         let heads = self.independent_heads(options, before.as_ref())?;

@@ -78,7 +78,7 @@ impl Work<'_> {
     /// Rebases what is checked out. Where it cannot go on alone it stops, and the conflicts are the answer.
     pub fn rebase(&self, options: &RebaseOptions) -> Result<Rebased, Error> {
         options.check()?;
-        self.require_worktree("git_rebase")?;
+        self.require_worktree("to rebase in")?;
         self.require_nothing_in_progress()?;
         self.require_no_local_changes("git_rebase")?;
         let branch = self.branch_to_rebase(options)?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use agentyard_git::{Error, LogQuery, StatusOptions};
+use agentyard_git::{Error, LogQuery, MAX_STAT_FILES, StatusOptions};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::{GO_ON, Yard, assert_harmless, foreign_repository};
@@ -168,6 +168,13 @@ fn trees_that_grow_without_end_are_given_up() {
     assert!(status.truncated);
     assert_eq!(status.staged.deleted.len(), StatusOptions::default().limit);
     assert_eq!(yard.log(&LogQuery::default()).commits.len(), 1);
+    let query = LogQuery {
+        stat: true,
+        ..LogQuery::default()
+    };
+    let stat = yard.log(&query).commits.remove(0).stat.unwrap();
+    assert!(stat.truncated);
+    assert_eq!(stat.files.len(), MAX_STAT_FILES);
 }
 
 #[test]

@@ -9,13 +9,25 @@ use crate::support::Yard;
 
 /// Something that adds to a history.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     /// A commit that writes a file, at a time that may be the same as before, or earlier.
     Commit { file: u8, content: u8, seconds: u8 },
+    /// A commit that moves a file, over another one perhaps, and may change it too.
+    Move { from: u8, to: u8, change: bool },
     /// Go to another branch, made here if there is none of that name.
     Switch { branch: u8 },
     /// Merge another branch, for one side or the other where they conflict.
     Merge { branch: u8, ours: bool },
+}
+
+const FILES: [&str; 3] = ["f0", "dir/f1", "dir/deep/f2"];
+
+/// Several lines, so that one file is similar to another; and one that is not text.
+fn content_of(number: u8) -> String {
+    match number {
+        3 => "\0binary".to_owned(),
+        _ => format!("{number}\none\ntwo\nthree {number}\nfour\nfive\nsix\n"),
+    }
 }
 
 proptest! {
@@ -45,15 +57,16 @@ proptest! {
     }
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => (0..3_u8, 0..4_u8, 0..4_u8).prop_map(|(file, content, seconds)| Step::Commit { file, content, seconds }),
+        2 => (0..3_u8, 0..3_u8, any::<bool>()).prop_map(|(from, to, change)| Step::Move { from, to, change }),
         2 => (0..3_u8).prop_map(|branch| Step::Switch { branch }),
         2 => (0..3_u8, any::<bool>()).prop_map(|(branch, ours)| Step::Merge { branch, ours }),
     ]
 }
 
-fn perform(yard: &Yard, step: &Step) {
+pub(crate) fn perform(yard: &Yard, step: &Step) {
     let root = yard.root();
     match *step {
         Step::Commit {
@@ -61,8 +74,7 @@ fn perform(yard: &Yard, step: &Step) {
             content,
             seconds,
         } => {
-            let name = ["f0", "dir/f1", "dir/deep/f2"][usize::from(file)];
-            yard.write(name, [b'0' + content]);
+            yard.write(FILES[usize::from(file)], content_of(content));
             yard.git(&["add", "--all"]);
             let date = format!("{} +0000", 1_600_000_000 + u64::from(seconds));
             // The committer's date is what the log is sorted by; it comes from the environment, or from here.
@@ -76,6 +88,18 @@ fn perform(yard: &Yard, step: &Step) {
             yard.write(".git/raw", raw);
             let id = yard.git(&["hash-object", "-t", "commit", "-w", ".git/raw"]);
             yard.git(&["reset", "--quiet", "--soft", id.trim()]);
+        }
+        Step::Move { from, to, change } => {
+            let (from, to) = (FILES[usize::from(from)], FILES[usize::from(to)]);
+            if from != to && yard.path(from).exists() {
+                let mut content = std::fs::read(yard.path(from)).unwrap();
+                if change {
+                    content.extend_from_slice(b"moved\n");
+                }
+                yard.remove(from);
+                yard.write(to, content);
+                yard.commit("moved");
+            }
         }
         Step::Switch { branch } => {
             let name = format!("b{branch}");

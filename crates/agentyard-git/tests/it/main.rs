@@ -6,7 +6,12 @@ mod porcelain;
 mod program;
 mod support;
 
+mod add;
+mod branches;
+mod checkout;
 mod cherry_picking;
+mod commit;
+mod diff;
 mod environment;
 mod hostile_configuration;
 mod hostile_content;
@@ -15,10 +20,15 @@ mod integrating;
 mod log;
 mod log_differential;
 mod log_filters;
+mod log_options;
+mod log_stat;
 mod merging;
+mod objects;
 mod races;
 mod rebasing;
+mod reflog;
 mod repository;
+mod reset;
 mod roots;
 mod snapshot;
 mod status_changes;
@@ -28,6 +38,8 @@ mod status_index;
 mod status_limits;
 mod status_nested;
 mod status_states;
+mod tags;
+mod worktrees;
 
 #[test]
 fn no_file_is_forgotten() {

@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use agentyard_git::{
-    Confined, Error, Git, GitSettings, Identity, LogPage, LogQuery, Repository, Roots, Status, StatusOptions,
-    Trust, Work,
+    BranchQuery, Confined, Error, Git, GitSettings, Identity, LogPage, LogQuery, ReflogQuery, Repository,
+    Roots, Status, StatusOptions, TagQuery, Trust, Work,
 };
 use tempfile::TempDir;
 
@@ -214,6 +214,39 @@ impl Yard {
         work(&Work::new(&git, &self.open(), Trust::Untrusted, &GO_ON, &|_| {}))
     }
 
+    /// As [`Yard::work`], with other settings.
+    pub(crate) fn work_as<T>(
+        &self,
+        settings: GitSettings,
+        work: impl FnOnce(&Work<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let git = Git::find(settings);
+        work(&Work::new(&git, &self.open(), Trust::Untrusted, &GO_ON, &|_| {}))
+    }
+
+    /// An executable file.
+    pub(crate) fn script(&self, path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// The index, byte for byte.
+    pub(crate) fn index(&self) -> Vec<u8> {
+        fs::read(self.path(".git/index")).unwrap()
+    }
+
+    /// A merge that waits for somebody to resolve `file`.
+    pub(crate) fn conflict(&self) {
+        self.git(&["switch", "--quiet", "--create", "other"]);
+        self.write("file", "theirs\n");
+        self.commit("theirs");
+        self.git(&["switch", "--quiet", "main"]);
+        self.write("file", "ours\n");
+        self.commit("ours");
+        self.try_git_in(&self.root(), &["merge", "--quiet", "other"]);
+    }
+
     pub(crate) fn status(&self) -> Status {
         self.status_of("")
     }
@@ -260,7 +293,7 @@ pub(crate) fn tree_state(yard: &Yard) -> String {
     .join("\n---\n")
 }
 
-fn settings() -> GitSettings {
+pub(crate) fn settings() -> GitSettings {
     GitSettings {
         identity: Identity {
             author_name: Some("Ada".to_owned()),
@@ -298,7 +331,17 @@ fn use_it(repository: &Repository) -> String {
     let status = repository.status(&options, &GO_ON);
     let log = repository.log(&LogQuery::default(), &GO_ON);
     let snapshot = repository.snapshot(&GO_ON);
-    format!("{status:?} {log:?} {snapshot:?}")
+    let branches = BranchQuery {
+        remote: true,
+        distances: true,
+        ..BranchQuery::default()
+    };
+    let branches = repository.branches(&branches, &GO_ON);
+    let tags = repository.tags(&TagQuery::default(), &GO_ON);
+    let reflog = repository.reflog(&ReflogQuery::default(), &GO_ON);
+    let stashes = repository.stashes(10, &GO_ON);
+    let worktrees = repository.worktrees(&GO_ON);
+    format!("{status:?} {log:?} {snapshot:?} {branches:?} {tags:?} {reflog:?} {stashes:?} {worktrees:?}")
 }
 
 pub(crate) fn assert_harmless(yard: &Yard) -> String {

@@ -73,7 +73,7 @@ impl Repositories {
             Outcome::Failed
         };
         let event = AuditEvent::with_outcome(caller, operation, target.display(), outcome);
-        self.audit.record(event).await;
+        self.audit.record_soon(event).await;
         Ok(In {
             repository: target,
             result: result?,
@@ -81,7 +81,6 @@ impl Repositories {
     }
 
     /// Asks the git program about a repository, for reads that it serves better than this process.
-    #[expect(dead_code, reason = "the reads that need it come with their operations")]
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         caller: &Caller,

@@ -148,5 +148,6 @@ fn log_query(request: HistoryRequest, now: Timestamp) -> Result<LogQuery> {
         author: request.author,
         grep: request.grep,
         path: request.file_path,
+        ..LogQuery::default()
     })
 }

@@ -26,7 +26,7 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(15);
 pub(super) async fn connect(settings: &StoreSettings) -> Result<Database> {
     let path = prepare_file(&settings.data_dir)?;
     let options = SqliteConnectOptions::new()
-        .filename(path)
+        .filename(&path)
         .create_if_missing(false)
         .journal_mode(SqliteJournalMode::Wal)
         // What we acknowledge is on disk: with WAL, only this level syncs each commit.
@@ -45,11 +45,23 @@ pub(super) async fn connect(settings: &StoreSettings) -> Result<Database> {
         .idle_timeout(None)
         .max_lifetime(None)
         .connect_lazy_with(options.clone());
+    let hasty = pool()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect_lazy_with(options.clone().synchronous(SqliteSynchronous::Normal));
     let readers = pool()
         .max_connections(settings.max_connections.max(1))
         .connect_lazy_with(options.pragma("query_only", "ON"));
     switch_to_wal(&writer).await?;
-    Ok(Database::Sqlite { readers, writer })
+    let mut log = path.into_os_string();
+    log.push("-wal");
+    Ok(Database::Sqlite {
+        readers,
+        writer,
+        hasty,
+        log: log.into(),
+    })
 }
 
 /// Whether a connection that comes back can be given to somebody else. When the disk is

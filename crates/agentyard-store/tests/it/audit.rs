@@ -284,3 +284,16 @@ on_both_databases!(concurrent_mutations_make_one_chain, async |database| {
     assert_eq!(stores[1].audit().verify(None).await.unwrap().records, 50);
     stores[1].close().await;
 });
+
+on_both_databases!(rows_written_soon_are_rows_like_others, async |database| {
+    let audit = database.store.audit();
+    audit.append(&event("first")).await.unwrap();
+    audit.append_soon(&event("second")).await.unwrap();
+    audit.append(&event("third")).await.unwrap();
+    let other = database.another_store();
+    assert_eq!(
+        actions(&other, TenantId::LOCAL).await,
+        ["first", "second", "third"]
+    );
+    assert_eq!(other.audit().verify(None).await.unwrap().first_fault, None);
+});

@@ -16,6 +16,7 @@ mod opening;
 mod roles;
 mod tenants;
 mod tokens;
+mod trusted_repositories;
 mod users;
 mod working_directories;
 

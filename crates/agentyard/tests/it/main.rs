@@ -14,3 +14,4 @@ mod secrets;
 mod serve;
 mod stdio;
 mod support;
+mod trust;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use agentyard_testkit::TestRepository;
 use serde_json::json;
 
-use crate::support::{Place, StdioClient, meta};
+use crate::support::{Place, StdioClient, content, meta};
 
 #[test]
 fn what_is_no_message_is_answered_and_the_next_call_works() {
@@ -121,13 +121,7 @@ fn two_clients_on_one_data_directory_do_not_disturb_each_other() {
         }
     }
     let list = first.call(500, "token_list", json!({ "limit": 100 }));
-    assert_eq!(
-        list["result"]["structuredContent"]["tokens"]
-            .as_array()
-            .unwrap()
-            .len(),
-        20
-    );
+    assert_eq!(content(&list)["tokens"].as_array().unwrap().len(), 20);
     first.kill();
     drop(second);
     let verified = place.json(&["audit", "verify", "--json"]);

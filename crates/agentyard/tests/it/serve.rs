@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use agentyard_testkit::TestRepository;
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Place, Server, StdioClient, initialize, text};
+use crate::support::{PATIENCE, Place, Server, StdioClient, content, initialize, text};
 
 /// One HTTP request, by hand: no client stands between the test and the bytes.
 fn http(server: &Server, head: &str, body: &str) -> (u16, String) {
@@ -116,10 +116,7 @@ fn commands_and_the_bridge_reach_a_server() {
     let set = client.call(2, "git_set_working_dir", json!({ "path": root }));
     assert_eq!(set["result"]["isError"], false, "{set}");
     let status = client.call(3, "git_status", json!({}));
-    assert_eq!(
-        status["result"]["structuredContent"]["branch"], "main",
-        "{status}"
-    );
+    assert_eq!(content(&status)["branch"], "main", "{status}");
     assert!(client.close().0);
 
     let mut command = place.command(&["mcp", "--server", &server.url()]);
@@ -127,7 +124,8 @@ fn commands_and_the_bridge_reach_a_server() {
     let params = json!({ "name": "git_status", "arguments": {}, "_meta": crate::support::meta() });
     let status = client.request(1, "tools/call", params);
     assert_eq!(
-        status["result"]["structuredContent"]["branch"], "main",
+        content(&status)["branch"],
+        "main",
         "the newer era, and the same caller: {status}"
     );
 }

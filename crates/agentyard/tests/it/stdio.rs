@@ -3,7 +3,7 @@
 use agentyard_testkit::TestRepository;
 use serde_json::{Value, json};
 
-use crate::support::{Place, StdioClient, initialize, meta};
+use crate::support::{Place, StdioClient, content, initialize, meta};
 
 #[test]
 fn the_older_era_opens_with_initialize() {
@@ -46,21 +46,18 @@ fn the_newer_era_opens_with_discover() {
     assert!(tools["result"]["ttlMs"].is_number(), "{tools}");
     let params = json!({ "name": "git_status", "arguments": {}, "_meta": meta() });
     let status = client.request(3, "tools/call", params);
-    assert_eq!(
-        status["result"]["structuredContent"]["branch"], "main",
-        "{status}"
-    );
+    assert_eq!(content(&status)["branch"], "main", "{status}");
 }
 
 #[test]
-fn an_answer_is_the_same_object_twice() {
+fn an_answer_is_one_object_sent_once() {
     let (place, repository) = (Place::new(), TestRepository::with_commit("a.txt", "a"));
     repository.write("new.txt", "n");
     let mut client = StdioClient::initialized(&place, repository.path(), &[]);
     let answer = client.call(2, "git_status", json!({}));
     let result = &answer["result"];
-    let same: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-    assert_eq!(same, result["structuredContent"]);
+    assert!(result.get("structuredContent").is_none(), "{result}");
+    let same = content(&answer);
     assert_eq!(same["untracked"], json!(["new.txt"]));
     assert_eq!(
         same["repository"],
@@ -74,11 +71,11 @@ fn a_wrong_argument_is_a_tool_error_that_names_it() {
     let mut client = StdioClient::initialized(&place, repository.path(), &[]);
     let unknown = client.call(2, "git_log", json!({ "max_cuont": 3 }));
     assert_eq!(unknown["result"]["isError"], true, "{unknown}");
-    let error = &unknown["result"]["structuredContent"]["error"];
+    let error = &content(&unknown)["error"];
     assert_eq!(error["message"], "unknown argument `max_cuont`");
     assert_eq!(error["hints"][0], "did you mean `max_count`?");
     let mistyped = client.call(3, "git_log", json!({ "max_count": "many" }));
-    let message = mistyped["result"]["structuredContent"]["error"]["message"]
+    let message = content(&mistyped)["error"]["message"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -109,7 +106,7 @@ fn the_working_directory_is_the_processs_own() {
         .into();
     let mut client =
         StdioClient::initialized(&place, first.path(), &["--root", &roots[0], "--root", &roots[1]]);
-    let repository_of = |answer: &Value| answer["result"]["structuredContent"]["repository"].clone();
+    let repository_of = |answer: &Value| content(answer)["repository"].clone();
     let canonical =
         |repository: &TestRepository| json!(repository.path().canonicalize().unwrap().display().to_string());
     assert_eq!(
@@ -118,10 +115,7 @@ fn the_working_directory_is_the_processs_own() {
     );
     let snapshot = client.call(3, "git_set_working_dir", json!({ "path": roots[1] }));
     assert_eq!(repository_of(&snapshot), canonical(&second), "{snapshot}");
-    assert_eq!(
-        snapshot["result"]["structuredContent"]["recent_commits"][0]["subject"],
-        "Begin"
-    );
+    assert_eq!(content(&snapshot)["recent_commits"][0]["subject"], "Begin");
     assert_eq!(
         repository_of(&client.call(4, "git_status", json!({}))),
         canonical(&second)
@@ -132,7 +126,7 @@ fn the_working_directory_is_the_processs_own() {
     assert_eq!(read["path"], canonical(&second));
     client.call(6, "git_clear_working_dir", json!({}));
     let lost = client.call(7, "git_status", json!({}));
-    let error = &lost["result"]["structuredContent"]["error"];
+    let error = &content(&lost)["error"];
     assert_eq!(error["message"], "`path` is `.`, and no working directory is set");
     assert!(
         error["hints"][0]
@@ -156,16 +150,10 @@ fn nothing_outside_the_roots_is_seen() {
         format!("{}/..", inside.path().display()),
     ] {
         let answer = client.call(2, "git_status", json!({ "path": path }));
-        assert_eq!(
-            answer["result"]["structuredContent"]["error"]["kind"], "forbidden",
-            "{path}: {answer}"
-        );
+        assert_eq!(content(&answer)["error"]["kind"], "forbidden", "{path}: {answer}");
     }
     let relative = client.call(3, "git_status", json!({ "path": "../x" }));
-    assert_eq!(
-        relative["result"]["structuredContent"]["error"]["kind"], "invalid_input",
-        "{relative}"
-    );
+    assert_eq!(content(&relative)["error"]["kind"], "invalid_input", "{relative}");
 }
 
 #[test]

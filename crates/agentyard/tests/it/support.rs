@@ -57,6 +57,12 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The object in a tool's answer.
+pub(crate) fn content(answer: &Value) -> Value {
+    let text = answer["result"]["content"][0]["text"].as_str();
+    serde_json::from_str(text.unwrap_or_else(|| panic!("no text: {answer}"))).unwrap()
+}
+
 /// An MCP client over stdio. The server is killed with it.
 pub(crate) struct StdioClient {
     child: Child,

@@ -6,12 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use gix::bstr::{BStr, ByteSlice as _};
 
-use super::super::check_cancelled;
-use super::super::staged::{File, is_regular};
-use super::Moves;
 use super::measures::Measures;
 use super::similarity::{MAX_SCORE, MIN_SCORE};
+use super::{File, Moves, is_regular};
 use crate::Error;
+use crate::error::check_cancelled;
 
 /// How many sources are remembered for each destination in the last step.
 const CANDIDATES: usize = 4;

@@ -11,23 +11,31 @@ mod similarity;
 use std::sync::atomic::AtomicBool;
 
 use gix::bstr::{BString, ByteSlice as _};
+use gix::objs::tree::EntryKind;
 
-use super::staged::File;
 use crate::Error;
 use search::Search;
 
+/// A file on one side of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct File {
+    pub(crate) path: BString,
+    pub(crate) id: gix::ObjectId,
+    pub(crate) kind: EntryKind,
+}
+
 /// Files that moved, and those left over. Moves are pairs of new and old path.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Moves {
-    pub(super) renamed: Vec<(BString, BString)>,
-    pub(super) copied: Vec<(BString, BString)>,
-    pub(super) deleted: Vec<BString>,
-    pub(super) added: Vec<BString>,
+pub(crate) struct Moves {
+    pub(crate) renamed: Vec<(BString, BString)>,
+    pub(crate) copied: Vec<(BString, BString)>,
+    pub(crate) deleted: Vec<BString>,
+    pub(crate) added: Vec<BString>,
 }
 
 /// What to look for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Detect {
+pub(crate) enum Detect {
     Nothing,
     Renames,
     Copies,
@@ -37,15 +45,15 @@ enum Detect {
 /// it, but not raise it, for the time needed grows with the square.
 const DEFAULT_LIMIT: usize = 1000;
 
-/// Pairs deleted files with added ones; and, where the repository asks for copies, `kept` files too.
-pub(super) fn find(
+/// Pairs deleted files with added ones; and, where copies are looked for, `kept` files too.
+pub(crate) fn find(
     local: &gix::Repository,
     deleted: Vec<File>,
     added: Vec<File>,
     kept: Vec<File>,
+    (detect, limit): (Detect, usize),
     cancel: &AtomicBool,
 ) -> Result<Moves, Error> {
-    let (detect, limit) = settings(local);
     let copies = detect == Detect::Copies;
     let kept = if copies { kept } else { Vec::new() };
     let mut search = Search::new(local, deleted, added, kept, copies, cancel);
@@ -59,8 +67,13 @@ pub(super) fn find(
     Ok(search.finish())
 }
 
-/// `status.renames` before `diff.renames`, as git has it.
-fn settings(local: &gix::Repository) -> (Detect, usize) {
+/// A file, executable or not.
+pub(crate) fn is_regular(kind: EntryKind) -> bool {
+    matches!(kind, EntryKind::Blob | EntryKind::BlobExecutable)
+}
+
+/// What a status looks for: `status.renames` before `diff.renames`, as git has it.
+pub(crate) fn status_settings(local: &gix::Repository) -> (Detect, usize) {
     let config = local.config_snapshot();
     let value = config
         .string("status.renames")
@@ -73,13 +86,19 @@ fn settings(local: &gix::Repository) -> (Detect, usize) {
     let limit = config
         .integer("status.renameLimit")
         .or_else(|| config.integer("diff.renameLimit"));
-    let limit = limit
+    (detect, lowered(limit))
+}
+
+/// How far the differences of a commit are searched.
+pub(crate) fn diff_limit(local: &gix::Repository) -> usize {
+    lowered(local.config_snapshot().integer("diff.renameLimit"))
+}
+
+fn lowered(configured: Option<i64>) -> usize {
+    let limit = configured
         .and_then(|limit| usize::try_from(limit).ok())
         .filter(|&limit| limit > 0);
-    (
-        detect,
-        limit.map_or(DEFAULT_LIMIT, |limit| limit.min(DEFAULT_LIMIT)),
-    )
+    limit.map_or(DEFAULT_LIMIT, |limit| limit.min(DEFAULT_LIMIT))
 }
 
 fn is_false(value: &[u8]) -> bool {

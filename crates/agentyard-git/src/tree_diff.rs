@@ -1,0 +1,239 @@
+//! What differs between two trees.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::objs::TreeRefIter;
+use gix::objs::tree::EntryKind;
+
+use crate::Error;
+use crate::error::check_cancelled;
+use crate::renames::{self, Detect, File};
+
+/// What differs, by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TreeDiff {
+    pub(crate) changes: Vec<Change>,
+    /// There is more.
+    pub(crate) truncated: bool,
+}
+
+/// A file that differs: added when there is none before, deleted when there is none after, and renamed when the
+/// paths differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) before: Option<File>,
+    pub(crate) after: Option<File>,
+}
+
+/// Beyond this many the comparison ends. A few small trees can be made to hold more files than there are atoms.
+const MAX_CHANGES: usize = 250_000;
+
+/// Longer paths are left out; no file system would take them.
+const MAX_PATH: usize = 16 * 1024;
+
+impl Change {
+    /// The path that the change is listed under.
+    pub(crate) fn path(&self) -> &BStr {
+        let file = self.after.as_ref().or(self.before.as_ref());
+        file.map_or(BStr::new(""), |file| file.path.as_bstr())
+    }
+}
+
+impl TreeDiff {
+    /// Compares two trees, none standing for the empty one. `under` are the parts of a path to which the
+    /// comparison is confined.
+    pub(crate) fn new(
+        local: &gix::Repository,
+        before: Option<gix::ObjectId>,
+        after: Option<gix::ObjectId>,
+        under: &[BString],
+        cancel: &AtomicBool,
+    ) -> Result<Self, Error> {
+        let mut comparison = Comparison {
+            local,
+            under,
+            found: Self::default(),
+            pending: Vec::new(),
+        };
+        if before != after {
+            comparison.pending.push(Pending {
+                prefix: BString::default(),
+                depth: 0,
+                before,
+                after,
+            });
+        }
+        while let Some(directory) = comparison.pending.pop() {
+            check_cancelled(cancel)?;
+            comparison.directory(&directory)?;
+            if comparison.found.changes.len() > MAX_CHANGES {
+                comparison.found.truncated = true;
+                break;
+            }
+        }
+        let mut found = comparison.found;
+        found.sort();
+        Ok(found)
+    }
+
+    /// Puts together what was deleted here and added there, as git does with `--find-renames`.
+    pub(crate) fn find_renames(
+        mut self,
+        local: &gix::Repository,
+        cancel: &AtomicBool,
+    ) -> Result<Self, Error> {
+        let (mut deleted, mut added) = (Vec::new(), Vec::new());
+        for change in &self.changes {
+            match (&change.before, &change.after) {
+                (Some(before), None) => deleted.push(before.clone()),
+                (None, Some(after)) => added.push(after.clone()),
+                _ => {}
+            }
+        }
+        if deleted.is_empty() || added.is_empty() {
+            return Ok(self);
+        }
+        let settings = (Detect::Renames, renames::diff_limit(local));
+        let mut sources: HashMap<BString, File> = deleted
+            .iter()
+            .map(|file| (file.path.clone(), file.clone()))
+            .collect();
+        let moves = renames::find(local, deleted, added, Vec::new(), settings, cancel)?;
+        let origins: HashMap<&BString, &BString> =
+            moves.renamed.iter().map(|(to, from)| (to, from)).collect();
+        let gone: HashSet<&BString> = origins.values().copied().collect();
+        self.changes.retain(|change| {
+            let is_source = change.after.is_none() && gone.contains(&change.path().to_owned());
+            !is_source
+        });
+        for change in &mut self.changes {
+            if let Change {
+                before: before @ None,
+                after: Some(after),
+            } = change
+                && let Some(&from) = origins.get(&after.path)
+            {
+                *before = sources.remove(from);
+            }
+        }
+        Ok(self)
+    }
+
+    fn sort(&mut self) {
+        // A file that became a directory is listed before what is in it.
+        self.changes.sort_by(|one, other| one.path().cmp(other.path()));
+    }
+}
+
+struct Comparison<'a> {
+    local: &'a gix::Repository,
+    under: &'a [BString],
+    found: TreeDiff,
+    pending: Vec<Pending>,
+}
+
+/// A directory to compare.
+struct Pending {
+    /// With a slash at its end, except at the top.
+    prefix: BString,
+    depth: usize,
+    before: Option<gix::ObjectId>,
+    after: Option<gix::ObjectId>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Entry {
+    name: BString,
+    id: gix::ObjectId,
+    kind: EntryKind,
+}
+
+impl Comparison<'_> {
+    fn directory(&mut self, directory: &Pending) -> Result<(), Error> {
+        let before = self.entries(directory.before, directory.depth)?;
+        let after = self.entries(directory.after, directory.depth)?;
+        let (mut before, mut after) = (before.into_iter().peekable(), after.into_iter().peekable());
+        loop {
+            let order = match (before.peek(), after.peek()) {
+                (None, None) => return Ok(()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(before), Some(after)) => before.order(after),
+            };
+            let old = if order.is_le() { before.next() } else { None };
+            let new = if order.is_ge() { after.next() } else { None };
+            if old != new {
+                self.differing(directory, old, new);
+            }
+        }
+    }
+
+    /// Notes an entry that differs. Two entries are both files, or both directories.
+    fn differing(&mut self, directory: &Pending, old: Option<Entry>, new: Option<Entry>) {
+        let Some(entry) = old.as_ref().or(new.as_ref()) else {
+            return;
+        };
+        let mut path = directory.prefix.clone();
+        path.extend_from_slice(&entry.name);
+        if path.len() > MAX_PATH {
+            self.found.truncated = true;
+            return;
+        }
+        if entry.kind == EntryKind::Tree {
+            path.push(b'/');
+            self.pending.push(Pending {
+                prefix: path,
+                depth: directory.depth + 1,
+                before: old.map(|entry| entry.id),
+                after: new.map(|entry| entry.id),
+            });
+            return;
+        }
+        // The path goes on below what is a file here.
+        if directory.depth + 1 < self.under.len() {
+            return;
+        }
+        let file = |entry: Entry| File {
+            path: path.clone(),
+            id: entry.id,
+            kind: entry.kind,
+        };
+        self.found.changes.push(Change {
+            before: old.map(file),
+            after: new.map(file),
+        });
+    }
+
+    fn entries(&self, tree: Option<gix::ObjectId>, depth: usize) -> Result<Vec<Entry>, Error> {
+        let Some(tree) = tree else {
+            return Ok(Vec::new());
+        };
+        let read_error = || Error::read(format!("tree {tree}"));
+        let object = self.local.find_tree(tree).map_err(read_error())?;
+        let mut entries = Vec::new();
+        for entry in TreeRefIter::from_bytes(&object.data, self.local.object_hash()) {
+            let entry = entry.map_err(read_error())?;
+            if self.under.get(depth).is_some_and(|name| entry.filename != name) {
+                continue;
+            }
+            entries.push(Entry {
+                name: entry.filename.to_owned(),
+                id: entry.oid.to_owned(),
+                kind: entry.mode.kind(),
+            });
+        }
+        Ok(entries)
+    }
+}
+
+impl Entry {
+    /// The order in which git keeps entries: directories as if a slash ended their names.
+    fn order(&self, other: &Self) -> Ordering {
+        let ending = |entry: &Self| (entry.kind == EntryKind::Tree).then_some(b'/');
+        let bytes = self.name.bytes().chain(ending(self));
+        bytes.cmp(other.name.bytes().chain(ending(other)))
+    }
+}
