@@ -176,9 +176,8 @@ impl Work<'_> {
             .rebase_progress()
             .and_then(|progress| progress.onto);
         let finished = self.invoke_rebase(sign).word(how).run_whatever_it_answers()?;
-        let onto = match onto {
-            Some(onto) => onto,
-            None => return Err(finished.failure("rebase", self.repository().shown())),
+        let Some(onto) = onto else {
+            return Err(finished.failure("rebase", self.repository().shown()));
         };
         Ok(Rebased {
             kept,

@@ -1,5 +1,10 @@
 //! Cherry-picks, and reverts in progress.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the methods are not general enough over the lifetime of `Work`"
+)]
+
 use agentyard_git::{
     CherryPickOptions, CherryPickResult, CherryPicked, Error, ObjectId, Operation, Revision,
 };

@@ -1,5 +1,10 @@
 //! Rebases: plain ones, and those by a plan. The history that git shows afterwards is the judge.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the methods are not general enough over the lifetime of `Work`"
+)]
+
 use agentyard_git::{
     BranchName, Conflict, Error, Operation, RebaseOptions, RebaseProgress, RebaseResult, RebaseStop, Rebased,
     Revision,
@@ -511,4 +516,27 @@ fn what_is_wrong_is_found_before_another_branch_is_checked_out() {
         let error = message(rebase(&yard, &options));
         assert_eq!(tree_state(&yard), before, "{error}");
     }
+}
+
+#[test]
+fn a_repository_with_long_object_ids() {
+    let yard = Yard::empty();
+    yard.git(&[
+        "init",
+        "--quiet",
+        "--object-format=sha256",
+        "--initial-branch=main",
+    ]);
+    for name in ["first", "a", "b"] {
+        yard.write(name, name);
+        yard.commit(name);
+    }
+    let options = RebaseOptions {
+        plan: vec!["reword HEAD new b".to_owned(), "squash HEAD~1 and a".to_owned()],
+        ..onto("HEAD~2")
+    };
+    let rebased = rebase(&yard, &options).unwrap();
+    assert_eq!(rebased.result, RebaseResult::Done { commits: 1 });
+    assert_eq!(history(&yard), "[and a ] a b");
+    assert_eq!(rebased.head.unwrap().to_string().len(), 64);
 }

@@ -57,7 +57,7 @@ impl Work<'_> {
         let head_name = self.repository().local().head_name().ok().flatten();
         let state = State::write(
             self.repository(),
-            head_name.as_ref().map(|name| name.as_bstr()),
+            head_name.as_ref().map(gix::refs::FullName::as_bstr),
             onto,
             &before,
             lines,
@@ -108,7 +108,7 @@ impl Work<'_> {
         let missing: Vec<String> = range
             .iter()
             .filter(|commit| !seen.contains(commit))
-            .map(|commit| short(commit))
+            .map(short)
             .collect();
         if !missing.is_empty() {
             return Err(Error::invalid(
