@@ -39,7 +39,7 @@ pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
 pub use object_id::{InvalidObjectId, ObjectId};
-pub use repository::Repository;
+pub use repository::{KeepLimits, KeptRepositories, Repository};
 pub use revision::Revision;
 pub use roots::{Confined, Roots};
 pub use snapshot::{Remote, Snapshot, Tag};

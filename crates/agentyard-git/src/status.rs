@@ -6,20 +6,29 @@ mod directory;
 mod entry;
 mod head;
 mod ignore;
+mod index_changes;
+mod kept;
 mod queue;
+mod records;
 mod renames;
+mod rules;
 mod scan;
 mod staged;
 mod submodule;
 mod tracked;
 mod untracked;
 mod visit;
+mod watch;
+mod watched;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gix::bstr::BString;
 
+use self::head::LastDistance;
 use crate::{Error, ObjectId, Repository, display_path, index};
+pub(crate) use kept::KeptStatus;
+pub(crate) use watch::WatchBudget;
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -166,7 +175,18 @@ impl Status {
 
 impl Repository {
     /// Compares the last commit, the index and the working tree, like `git status`. Writes nothing.
+    ///
+    /// A repository that is kept open ([`crate::KeptRepositories`]) is watched from the second time on, where
+    /// that pays, so that only what changed is looked at.
     pub fn status(&self, options: &StatusOptions, cancel: &AtomicBool) -> Result<Status, Error> {
+        match self.kept_status() {
+            Some(kept) => kept.status(self, options, cancel),
+            None => self.walked_status(options, cancel),
+        }
+    }
+
+    /// The status found by walking over the whole tree.
+    fn walked_status(&self, options: &StatusOptions, cancel: &AtomicBool) -> Result<Status, Error> {
         let local = self.local();
         let mut status = Status {
             bare: self.worktree().is_none(),
@@ -174,17 +194,19 @@ impl Repository {
             ..Status::default()
         };
         let Some(worktree) = self.confined_worktree() else {
-            (status.head, status.upstream) = head::head_and_upstream(&local, cancel)?;
+            (status.head, status.upstream) =
+                head::head_and_upstream(&local, &mut LastDistance::default(), cancel)?;
             return Ok(status);
         };
         let index = index::load(self, &local)?;
         let scan = scan::Scan::new(self, &local, worktree, &index, options, cancel);
-        let (staged, findings) = scan.run(|| {
-            (status.head, status.upstream) = head::head_and_upstream(&local, cancel)?;
+        let (staged, found) = scan.run(|| {
+            (status.head, status.upstream) =
+                head::head_and_upstream(&local, &mut LastDistance::default(), cancel)?;
             staged::changes(self, &local, &index, &status.head, cancel)
         })?;
         check_cancelled(cancel)?;
-        status.take(staged, findings, options.limit);
+        status.take(staged, found.findings, options.limit);
         Ok(status)
     }
 }

@@ -11,9 +11,15 @@ use crate::history::{CommitRange, History, Walk};
 use crate::upstream::tracking_branch;
 use crate::{Error, display_path};
 
+/// How far two commits are apart, of those asked about last. Commits do not change; only a shallow history
+/// grows or shrinks at its far end.
+#[derive(Default)]
+pub(super) struct LastDistance(Option<((gix::ObjectId, gix::ObjectId), Distance)>);
+
 /// What is checked out, and the upstream of that branch.
 pub(super) fn head_and_upstream(
     local: &gix::Repository,
+    last: &mut LastDistance,
     cancel: &AtomicBool,
 ) -> Result<(Head, Option<Upstream>), Error> {
     let head = local.head().map_err(Error::read("HEAD"))?;
@@ -25,7 +31,7 @@ pub(super) fn head_and_upstream(
     };
     let branch = name.as_ref().map(|name| display_path(name.shorten()));
     let upstream = match &name {
-        Some(name) => upstream(local, name, commit, cancel)?,
+        Some(name) => upstream(local, name, commit, last, cancel)?,
         None => None,
     };
     let head = Head {
@@ -51,6 +57,7 @@ fn upstream(
     local: &gix::Repository,
     branch: &FullName,
     commit: Option<gix::ObjectId>,
+    last: &mut LastDistance,
     cancel: &AtomicBool,
 ) -> Result<Option<Upstream>, Error> {
     let Some(tracking) = tracking_branch(local, branch.as_ref()) else {
@@ -62,13 +69,33 @@ fn upstream(
         .flatten()
         .and_then(|mut reference| reference.peel_to_id().ok().map(gix::Id::detach));
     let distance = match (commit, theirs) {
-        (Some(ours), Some(theirs)) => Some(distance(local, ours, theirs, cancel)?),
+        (Some(ours), Some(theirs)) => Some(last.get(local, ours, theirs, cancel)?),
         _ => None,
     };
     Ok(Some(Upstream {
         name: display_path(tracking.shorten()),
         distance,
     }))
+}
+
+impl LastDistance {
+    fn get(
+        &mut self,
+        local: &gix::Repository,
+        ours: gix::ObjectId,
+        theirs: gix::ObjectId,
+        cancel: &AtomicBool,
+    ) -> Result<Distance, Error> {
+        let is_shallow = local.is_shallow().unwrap_or(true);
+        match self.0 {
+            Some((pair, distance)) if pair == (ours, theirs) && !is_shallow => Ok(distance),
+            _ => {
+                let distance = distance(local, ours, theirs, cancel)?;
+                self.0 = (!is_shallow).then_some(((ours, theirs), distance));
+                Ok(distance)
+            }
+        }
+    }
 }
 
 fn distance(

@@ -17,7 +17,7 @@ use crate::raw_commit::RawCommit;
 use crate::{Error, Repository, index};
 
 /// What is staged, in no order. Moves are pairs of new and old path.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Changes {
     pub(super) added: Vec<BString>,
     pub(super) modified: Vec<BString>,

@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod porcelain;
+mod steps;
 mod support;
 
 mod environment;
 mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
+mod kept_repositories;
 mod log;
 mod log_differential;
 mod log_filters;
@@ -23,6 +25,8 @@ mod status_index;
 mod status_limits;
 mod status_nested;
 mod status_states;
+mod status_watched;
+mod status_watched_differential;
 
 #[test]
 fn no_file_is_forgotten() {

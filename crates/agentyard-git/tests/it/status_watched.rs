@@ -1,0 +1,1 @@
+//! Watching: where it begins and ends, and what it must not miss.
