@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agentyard_git::{
-    self as git, Commit, DayEdge, LogQuery, LogStart, Remote, Repository, Revision, Roots, Status,
-    StatusOptions, Tag,
+    self as git, Commit, DayEdge, KeepLimits, KeptRepositories, LogQuery, LogStart, Remote, Repository,
+    Revision, Roots, Status, StatusOptions, Tag,
 };
 use agentyard_model::{Caller, Clock, Cursor, Permission, TenantId, Timestamp};
 use tokio::sync::Semaphore;
@@ -28,6 +28,7 @@ const MAX_STATUS_PATHS: usize = 100_000;
 pub struct Repositories {
     roots: Roots,
     working_directories: WorkingDirectories,
+    kept: Arc<KeptRepositories>,
     readers: Semaphore,
     timeout: Duration,
     clock: Clock,
@@ -118,6 +119,7 @@ impl Repositories {
         Self {
             roots: settings.roots,
             working_directories: settings.working_directories,
+            kept: Arc::new(KeptRepositories::new(KeepLimits::default())),
             readers: Semaphore::new(READERS),
             timeout: settings.timeout,
             clock,
@@ -187,11 +189,12 @@ impl Repositories {
         caller.require(Permission::ProjectRead)?;
         let directory = self.directory(caller, Some(path)).await?;
         let roots = self.roots_of(caller)?;
+        let kept = Arc::clone(&self.kept);
         let snapshot = self
             .in_background(move |cancel| {
                 let confined = roots.resolve(&directory)?;
                 let directory = confined.path().to_owned();
-                let repository = Repository::open(&confined)?;
+                let repository = kept.open(&confined)?;
                 let options = StatusOptions {
                     limit: MAX_STATUS_PATHS,
                     ..StatusOptions::default()
@@ -237,9 +240,10 @@ impl Repositories {
     ) -> Result<T> {
         let roots = self.roots_of(caller)?;
         let directory = self.directory(caller, path).await?;
+        let kept = Arc::clone(&self.kept);
         self.in_background(move |cancel| {
             let confined = roots.resolve(&directory)?;
-            work(&Repository::open(&confined)?, cancel)
+            work(&*kept.open(&confined)?, cancel)
         })
         .await
     }
