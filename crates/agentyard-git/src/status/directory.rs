@@ -123,10 +123,17 @@ impl Directory {
         let mut buffer = Vec::with_capacity(LISTING_BUFFER);
         let mut entries = RawDir::new(&self.descriptor, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(|errno| Error::ReadFile {
-                path: display_path(self.path()),
-                source: errno.into(),
-            })?;
+            let entry = match entry {
+                Ok(entry) => entry,
+                // Removed since it was opened.
+                Err(Errno::NOENT) => break,
+                Err(errno) => {
+                    return Err(Error::ReadFile {
+                        path: display_path(self.path()),
+                        source: errno.into(),
+                    });
+                }
+            };
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b".." | b".git") {
                 continue;

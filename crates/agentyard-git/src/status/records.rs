@@ -59,8 +59,10 @@ impl Records {
         self.by_prefix.len()
     }
 
-    pub(super) fn watch_count(&self) -> usize {
-        self.watched.len()
+    /// How many watches there are, except for those of certain directories.
+    pub(super) fn watch_count_without(&self, prefixes: &[BString]) -> usize {
+        let records = prefixes.iter().filter_map(|prefix| self.by_prefix.get(prefix));
+        self.watched.len() - records.flat_map(Record::watches).count()
     }
 
     pub(super) fn watched(&self, watch: WatchId) -> Option<&Watched> {

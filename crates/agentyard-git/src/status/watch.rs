@@ -91,7 +91,7 @@ impl Watch {
         _ = inotify::remove_watch(&self.queue, watch);
     }
 
-    /// Says how many directories are watched in truth: one that is added twice was counted twice.
+    /// Says how many directories are watched, those not counted that will be added again.
     pub(super) fn settle(&self, count: usize) {
         let counted = self.used.swap(count, Ordering::Relaxed);
         self.budget.used.fetch_add(count, Ordering::Relaxed);

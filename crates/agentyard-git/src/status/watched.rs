@@ -125,9 +125,11 @@ impl WatchedStatus {
         }
         let visits = self.visits(noticed);
         let has_visits = !visits.is_empty();
+        // Those of the directories to visit are counted again when they are added again.
+        self.settle_count(&visits);
         let (seen, found) = self.look(repository, &local, worktree, visits, cancel)?;
         self.records.replace(&found.gone, found.records, &self.watch);
-        self.watch.settle(self.records.watch_count() + 1);
+        self.settle_count(&[]);
         if self.watch.has_failed() || self.records.watched(self.git_dir).is_some() {
             return Ok(None);
         }
@@ -138,6 +140,12 @@ impl WatchedStatus {
         });
         self.is_broken = status.is_none();
         Ok(status)
+    }
+
+    fn settle_count(&self, visits: &[BString]) {
+        let of_git_dir = 1;
+        let of_tree = self.records.watch_count_without(visits);
+        self.watch.settle(of_tree + of_git_dir);
     }
 
     /// Reads what the watches say.
