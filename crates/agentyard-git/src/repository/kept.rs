@@ -1,6 +1,7 @@
 //! Repositories that are kept open between calls.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -40,6 +41,8 @@ struct Kept {
     /// Whose it is: what else may be read on its behalf depends on that.
     roots: Roots,
     place: Place,
+    /// Its git directory, the one it shares and its working tree.
+    parts: Vec<Confined>,
     status: Arc<KeptStatus>,
     open: Mutex<Option<Open>>,
 }
@@ -92,6 +95,12 @@ impl KeptRepositories {
         self.kept(&location).open(location)
     }
 
+    /// Lets go of every repository that lies in a directory, or has its working tree there, so that the
+    /// directory can be removed or unmounted.
+    pub fn forget(&self, directory: &Path) {
+        lock(&self.kept).retain(|kept| !kept.parts.iter().any(|part| part.path().starts_with(directory)));
+    }
+
     /// What is kept of the repository, from now on if nothing is.
     fn kept(&self, location: &Location) -> Arc<Kept> {
         let place = place(location);
@@ -100,12 +109,17 @@ impl KeptRepositories {
         let known = |kept: &Arc<Kept>| kept.place == place && kept.roots.is_same(roots);
         let entry = match kept.iter().position(known) {
             Some(at) => kept.remove(at),
-            None => Arc::new(Kept {
-                roots: roots.clone(),
-                place,
-                status: Arc::new(KeptStatus::new(Arc::clone(&self.budget), self.limits.watch_from)),
-                open: Mutex::new(None),
-            }),
+            None => {
+                kept.retain(|kept| !kept.was_removed());
+                let budget = Arc::clone(&self.budget);
+                Arc::new(Kept {
+                    roots: roots.clone(),
+                    place,
+                    parts: location.parts().cloned().collect(),
+                    status: Arc::new(KeptStatus::new(budget, self.limits.watch_from)),
+                    open: Mutex::new(None),
+                })
+            }
         };
         kept.push(Arc::clone(&entry));
         let surplus = kept.len().saturating_sub(self.limits.repositories);
@@ -115,6 +129,13 @@ impl KeptRepositories {
 }
 
 impl Kept {
+    /// Whether it was deleted. What is kept of it would take up room on the disk until it is let go of.
+    fn was_removed(&self) -> bool {
+        self.parts
+            .iter()
+            .any(|part| rustix::fs::fstat(part.directory()).is_ok_and(|stat| stat.st_nlink == 0))
+    }
+
     fn open(&self, location: Location) -> Result<Arc<Repository>, Error> {
         let mut open = lock(&self.open);
         if let Some(still_open) = open.take()

@@ -21,12 +21,13 @@ pub(super) struct Location {
 impl Location {
     /// Refuses a repository of which any part belongs to another user.
     pub(super) fn check_owners(&self) -> Result<(), Error> {
-        let parts = [
-            Some(&self.git_dir),
-            Some(&self.common_dir),
-            self.worktree.as_ref(),
-        ];
-        parts.into_iter().flatten().try_for_each(owner::check)
+        self.parts().try_for_each(owner::check)
+    }
+
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Confined> {
+        [&self.git_dir, &self.common_dir]
+            .into_iter()
+            .chain(&self.worktree)
     }
 }
 

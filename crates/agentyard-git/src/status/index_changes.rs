@@ -6,6 +6,7 @@ use gix::bstr::{BStr, ByteSlice as _};
 use gix::index::{Entry, State};
 
 use super::records::{Stale, directory_of, parent};
+use super::rules::is_rules_file;
 
 /// Whether the entries are in order, which they are unless somebody wrote them by hand.
 pub(super) fn is_sorted(index: &State) -> bool {
@@ -63,11 +64,6 @@ fn untracked_now(path: &BStr, new: &State, stale: &mut Stale) {
         directory = parent(directory);
         stale.directories.insert(directory.to_owned());
     }
-}
-
-/// Whether a file says something about others: which are ignored, or how they are converted.
-pub(super) fn is_rules_file(name: &BStr) -> bool {
-    matches!(name.as_bytes(), b".gitignore" | b".gitattributes")
 }
 
 fn has_entries(index: &State, prefix: &BStr) -> bool {

@@ -1,6 +1,6 @@
 //! What decides about a status besides the working tree, the index and the last commit.
 
-use gix::bstr::BString;
+use gix::bstr::{BStr, BString};
 
 use crate::Repository;
 use crate::descriptor::{open_child_directory, read_child_file};
@@ -13,6 +13,9 @@ pub(super) struct Rules {
     attributes: Option<Vec<u8>>,
 }
 
+/// Files of the working tree that say something about others: which are ignored, and how they are converted.
+pub(super) const RULES_FILES: [&str; 2] = [".gitignore", ".gitattributes"];
+
 /// git's own limits are larger still.
 const FILE_LIMIT: usize = 16 << 20;
 
@@ -24,6 +27,10 @@ impl Rules {
             attributes: info_file(repository, "attributes"),
         }
     }
+}
+
+pub(super) fn is_rules_file(name: &BStr) -> bool {
+    RULES_FILES.iter().any(|rules| name == *rules)
 }
 
 /// A file of the directory `info`. One that cannot be read counts as absent.

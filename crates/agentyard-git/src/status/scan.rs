@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::{mem, thread};
 
 use gix::bstr::{BString, ByteSlice as _};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::content::Contents;
@@ -16,8 +17,9 @@ use super::entry::{Comparison, pattern_case};
 use super::ignore::{Excludes, Sources};
 use super::queue::Queue;
 use super::records::{Record, Records};
+use super::rules::RULES_FILES;
 use super::tracked::{Escape, Tracked};
-use super::watch::Watch;
+use super::watch::{Watch, WatchId};
 use super::{Conflict, StatusOptions, check_cancelled, submodule, tracked};
 use crate::{Confined, Error, Repository, index};
 
@@ -222,12 +224,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Watches a directory, if this walk does that. What is read of it from here on is vouched for.
+    /// Watches a directory without tracked files, if this walk does that. What is read of it from here on is
+    /// vouched for.
     pub(super) fn watch_untracked(&self, directory: &Directory, worker: &mut Worker<'a>) {
         let Some(watching) = &self.watching else {
             return;
         };
-        if let Some(watch) = watching.watch.add(directory.descriptor()) {
+        if let Some(watch) = watching.add(directory) {
             let watch = (watch, directory.prefix.clone());
             worker.record.untracked_watches.push(watch);
         }
@@ -323,7 +326,7 @@ impl<'a> Scan<'a> {
         worker: &mut Worker<'a>,
     ) -> Result<(), Error> {
         if let Some(watching) = &self.watching {
-            worker.record.watch = watching.watch.add(directory.descriptor());
+            worker.record.watch = watching.add(directory);
         }
         let tracked = Tracked::new(self.index, directory.prefix.len(), entries)
             .map_err(|Escape| index::malformed(self.repository, "holds a path that git would not write"))?;
@@ -350,6 +353,21 @@ impl<'a> Scan<'a> {
         }
         self.queue.add(tasks);
         Ok(())
+    }
+}
+
+impl Watching<'_> {
+    fn add(&self, directory: &Directory) -> Option<WatchId> {
+        let watch = self.watch.add(directory.descriptor());
+        let has_second_name = |name: &&str| {
+            rustix::fs::statat(directory.descriptor(), *name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| stat.st_nlink > 1)
+        };
+        // Rules that can change without a word make everything below change without a word.
+        if RULES_FILES.iter().any(has_second_name) {
+            self.watch.fail();
+        }
+        watch
     }
 }
 

@@ -81,9 +81,14 @@ impl Watch {
     pub(super) fn add(&self, directory: impl AsFd) -> Option<WatchId> {
         let added = self.try_add(directory);
         if added.is_none() {
-            self.failed.store(true, Ordering::Relaxed);
+            self.fail();
         }
         added
+    }
+
+    /// Says that something cannot be watched.
+    pub(super) fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
     }
 
     /// Ends a watch. It may have ended by itself, with its directory.

@@ -22,7 +22,7 @@ use rustix::fs::{AtFlags, FileType};
 
 use super::head::{self, LastDistance};
 use super::records::{Records, Stale};
-use super::rules::Rules;
+use super::rules::{Rules, is_rules_file};
 use super::scan::{Found, Scan, Watching};
 use super::staged::{self, Changes};
 use super::watch::{Watch, WatchBudget, WatchId};
@@ -74,6 +74,9 @@ const MAX_ENTRIES: usize = 1_000_000;
 /// Visiting directories one by one is not worth it when there are more of them than this, and more than one
 /// in four.
 const MANY_VISITS: usize = 64;
+
+/// Looking at new files one by one is not worth it when there are more of them than this.
+const MANY_NAMES: usize = 4096;
 
 impl WatchedStatus {
     /// Begins to watch. The first status walks over everything. None where watching is not possible.
@@ -175,7 +178,7 @@ impl WatchedStatus {
             let mut path = watched.directory.clone();
             path.extend_from_slice(name);
             let is_directory = events.contains(ReadFlags::ISDIR);
-            if is_tracked && index_changes::is_rules_file(name) {
+            if is_tracked && is_rules_file(name) {
                 noticed.stale.trees.insert(watched.record.clone());
             } else if !noticed.stale.directories.contains(&watched.record) {
                 noticed.stale.directories.insert(watched.record.clone());
@@ -193,7 +196,8 @@ impl WatchedStatus {
                 |stat| stat.st_nlink > 1 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile,
             )
         };
-        noticed.everything |= drained.is_err() || noticed.named.iter().any(is_second_name);
+        noticed.everything |=
+            drained.is_err() || noticed.named.len() > MANY_NAMES || noticed.named.iter().any(is_second_name);
         noticed
     }
 

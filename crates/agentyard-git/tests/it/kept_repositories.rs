@@ -281,3 +281,27 @@ fn other_roots_have_repositories_of_their_own() {
     let other = yard.kept.open(&directory).unwrap();
     assert!(!Arc::ptr_eq(&first, &other));
 }
+
+#[test]
+fn what_is_forgotten_is_let_go_of() {
+    let yard = KeptYard::new(Yard::with_commit());
+    let first = Arc::downgrade(&yard.open_until_kept());
+    yard.kept.forget(&yard.yard.path("elsewhere"));
+    assert!(first.upgrade().is_some());
+    yard.kept.forget(&yard.yard.root());
+    assert!(first.upgrade().is_none());
+}
+
+#[test]
+fn a_repository_that_was_removed_is_let_go_of() {
+    let yard = Yard::empty();
+    for name in ["one", "two"] {
+        fs::create_dir(yard.path(name)).unwrap();
+        yard.git_in(&yard.path(name), &["init", "--quiet"]);
+    }
+    let yard = KeptYard::new(yard);
+    let first = Arc::downgrade(&yard.open_in("one").unwrap());
+    fs::remove_dir_all(yard.yard.path("one")).unwrap();
+    yard.open_in("two").unwrap();
+    assert!(first.upgrade().is_none());
+}

@@ -333,3 +333,24 @@ fn a_directory_swapped_for_a_link_does_not_show_what_is_outside() {
     assert!(!format!("{status:?}").contains("secret"));
     assert_eq!(status.unstaged.deleted, ["one/file", "one/two/file"]);
 }
+
+#[test]
+fn rules_written_by_another_name_are_noticed() {
+    for (place, untracked) in [
+        (".gitignore", "one/new"),
+        ("one/.gitignore", "one/new"),
+        ("new/.gitignore", "new/"),
+    ] {
+        let yard = yard_with_directories();
+        yard.write("one/new", "");
+        yard.write(place, "nothing\n*ignore\n");
+        yard.write("new/new", "");
+        fs::hard_link(yard.path(place), yard.outside().join("rules")).unwrap();
+        let watcher = Watcher::new(&yard);
+        for _ in 0..3 {
+            assert!(watcher.check().untracked.contains(&untracked.to_owned()));
+        }
+        fs::write(yard.outside().join("rules"), "new\n*ignore\n").unwrap();
+        assert!(!watcher.check().untracked.contains(&untracked.to_owned()));
+    }
+}
