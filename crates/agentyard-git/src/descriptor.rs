@@ -93,11 +93,7 @@ pub(crate) fn file_type(descriptor: impl AsFd) -> Result<FileType, Errno> {
 /// Whether what happens to a directory is known to this kernel as soon as it happens, and stamped with its time.
 pub(crate) fn is_local(directory: impl AsFd) -> bool {
     rustix::fs::fstatfs(directory).is_ok_and(|system| {
-        #[expect(
-            clippy::cast_sign_loss,
-            clippy::unnecessary_cast,
-            reason = "a magic number; its type differs between machines"
-        )]
+        #[expect(clippy::cast_sign_loss, reason = "a magic number")]
         let kind = system.f_type as u64;
         LOCAL_FILE_SYSTEMS.contains(&(kind & 0xFFFF_FFFF))
     })

@@ -4,6 +4,7 @@ mod content;
 mod conversion;
 mod directory;
 mod entry;
+mod findings;
 mod head;
 mod ignore;
 mod index_changes;
@@ -212,7 +213,7 @@ impl Repository {
 }
 
 impl Status {
-    fn take(&mut self, staged: staged::Changes, findings: scan::Findings, limit: usize) {
+    fn take(&mut self, staged: staged::Changes, findings: findings::Findings, limit: usize) {
         let mut lists = Lists {
             limit,
             truncated: staged.truncated || findings.truncated,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use super::contents::Inventory;
 use super::locate::{self, Location};
 use super::stamp::Stamp;
 use super::{Checks, Repository};
@@ -203,13 +204,11 @@ impl Checks {
     }
 
     fn are_current(&self) -> bool {
-        self.inventories.iter().all(|inventory| inventory.is_current())
+        self.inventories.iter().all(Inventory::is_current)
     }
 
     fn packs_are_current(&self) -> bool {
-        self.inventories
-            .iter()
-            .all(|inventory| inventory.packs_are_current())
+        self.inventories.iter().all(Inventory::packs_are_current)
     }
 
     fn have_packs_of(&self, former: &Self) -> bool {

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 
-use super::scan::Findings;
+use super::findings::Findings;
 use super::watch::{Watch, WatchId};
 
 /// What a walk saw in one directory with tracked files, without those below.

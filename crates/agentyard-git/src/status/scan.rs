@@ -14,13 +14,14 @@ use rustix::io::Errno;
 use super::content::Contents;
 use super::directory::Directory;
 use super::entry::{Comparison, pattern_case};
+use super::findings::{Findings, Found};
 use super::ignore::{Excludes, Sources};
 use super::queue::Queue;
 use super::records::{Record, Records};
 use super::rules::RULES_FILES;
 use super::tracked::{Escape, Tracked};
 use super::watch::{Watch, WatchId};
-use super::{Conflict, StatusOptions, check_cancelled, submodule, tracked};
+use super::{StatusOptions, check_cancelled, submodule, tracked};
 use crate::{Confined, Error, Repository, index};
 
 /// One walk over the working tree.
@@ -43,30 +44,6 @@ pub(super) struct Watching<'a> {
     pub(super) watch: &'a Watch,
     /// Directories that need not be visited, unless asked for.
     pub(super) known: &'a Records,
-}
-
-/// What came of a walk.
-#[derive(Default)]
-pub(super) struct Found {
-    /// All that was found, or nothing where there are records.
-    pub(super) findings: Findings,
-    /// By the prefix of the directory.
-    pub(super) records: Vec<(BString, Record)>,
-    /// Directories that turned out not to be there.
-    pub(super) gone: Vec<BString>,
-}
-
-/// What a walk found, in no order.
-#[derive(Clone, Default)]
-pub(super) struct Findings {
-    pub(super) modified: Vec<BString>,
-    pub(super) deleted: Vec<BString>,
-    pub(super) added: Vec<BString>,
-    pub(super) type_changed: Vec<BString>,
-    pub(super) conflicted: Vec<(BString, Conflict)>,
-    pub(super) untracked: Vec<BString>,
-    pub(super) ignored: Vec<BString>,
-    pub(super) truncated: bool,
 }
 
 /// What one thread needs for its part of a walk.
@@ -105,59 +82,6 @@ static MOST_THREADS: LazyLock<usize> = LazyLock::new(|| {
         .map_or(1, NonZero::get)
         .min(MAX_THREADS)
 });
-
-impl Findings {
-    /// Adds what was found elsewhere.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.modified.extend_from_slice(&other.modified);
-        self.deleted.extend_from_slice(&other.deleted);
-        self.added.extend_from_slice(&other.added);
-        self.type_changed.extend_from_slice(&other.type_changed);
-        self.conflicted.extend_from_slice(&other.conflicted);
-        self.untracked.extend_from_slice(&other.untracked);
-        self.ignored.extend_from_slice(&other.ignored);
-        self.truncated |= other.truncated;
-    }
-
-    /// Together with what another thread found.
-    fn and(mut self, other: Self) -> Self {
-        self.modified.extend(other.modified);
-        self.deleted.extend(other.deleted);
-        self.added.extend(other.added);
-        self.type_changed.extend(other.type_changed);
-        self.conflicted.extend(other.conflicted);
-        self.untracked.extend(other.untracked);
-        self.ignored.extend(other.ignored);
-        self.truncated |= other.truncated;
-        self
-    }
-
-    fn is_empty(&self) -> bool {
-        let Self {
-            modified,
-            deleted,
-            added,
-            type_changed,
-            conflicted,
-            untracked,
-            ignored,
-            truncated,
-        } = self;
-        let paths = [modified, deleted, added, type_changed, untracked, ignored];
-        paths.iter().all(|list| list.is_empty()) && conflicted.is_empty() && !truncated
-    }
-}
-
-impl Found {
-    fn and(mut self, other: Self) -> Self {
-        self.records.extend(other.records);
-        self.gone.extend(other.gone);
-        Self {
-            findings: self.findings.and(other.findings),
-            ..self
-        }
-    }
-}
 
 impl<'a> Scan<'a> {
     pub(super) fn new(

@@ -20,10 +20,11 @@ use gix::bstr::{BString, ByteSlice as _};
 use rustix::fs::inotify::ReadFlags;
 use rustix::fs::{AtFlags, FileType};
 
+use super::findings::Found;
 use super::head::{self, LastDistance};
 use super::records::{Records, Stale};
 use super::rules::{Rules, is_rules_file};
-use super::scan::{Found, Scan, Watching};
+use super::scan::{Scan, Watching};
 use super::staged::{self, Changes};
 use super::watch::{Watch, WatchBudget, WatchId};
 use super::{Head, Status, StatusOptions, Upstream, check_cancelled, index_changes};
