@@ -56,3 +56,19 @@ impl From<&Stat> for Stamp {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_changed_just_now_may_change_again_unseen() {
+        let directory = tempfile::tempdir().unwrap();
+        let before = SystemTime::now();
+        let file = std::fs::File::create(directory.path().join("file")).unwrap();
+        let stamp = Stamp::of(&file, b"").unwrap();
+        assert!(!stamp.is_settled_at(before));
+        assert!(!stamp.is_settled_at(before + CLOCK_STEP / 2));
+        assert!(stamp.is_settled_at(SystemTime::now() + 2 * CLOCK_STEP));
+    }
+}

@@ -33,17 +33,24 @@ impl KeptYard {
 
     /// Opens it until it is kept. What was written within the last step of the clock is not relied upon.
     fn open_until_kept(&self) -> Arc<Repository> {
+        self.open_in_until_kept("")
+    }
+
+    fn open_in_until_kept(&self, path: &str) -> Arc<Repository> {
         loop {
-            let (one, other) = (self.open().unwrap(), self.open().unwrap());
-            if Arc::ptr_eq(&one, &other) && self.has_settled() {
+            let (one, other) = (self.open_in(path).unwrap(), self.open_in(path).unwrap());
+            if Arc::ptr_eq(&one, &other) && self.has_settled(path) {
                 return one;
             }
         }
     }
 
     /// Whether the clock has moved on since anything in the git directory was changed.
-    fn has_settled(&self) -> bool {
-        let changed_at = fs::metadata(self.yard.path(".git")).unwrap().modified().unwrap();
+    fn has_settled(&self, path: &str) -> bool {
+        let changed_at = fs::metadata(self.yard.path(path).join(".git"))
+            .unwrap()
+            .modified()
+            .unwrap();
         changed_at
             .elapsed()
             .is_ok_and(|elapsed| elapsed.as_millis() > 100)
@@ -146,6 +153,27 @@ fn alternates_are_refused_when_they_appear() {
 }
 
 #[test]
+fn alternates_are_checked_each_time() {
+    let yard = KeptYard::new(Yard::with_commit());
+    let foreign = foreign_repository(&yard.yard);
+    fs::create_dir_all(yard.yard.path("shared/pack")).unwrap();
+    yard.yard.write(
+        ".git/objects/info/alternates",
+        yard.yard.path("shared").to_str().unwrap(),
+    );
+    // Not before the clock has moved on, so that nothing else makes it be checked again.
+    while !yard.has_settled("") {}
+    for _ in 0..3 {
+        yard.open().unwrap();
+    }
+    yard.yard.link(foreign.join("file"), "shared/pack/evil");
+    assert!(
+        yard.refusal()
+            .ends_with("leads outside the directories that may be used here")
+    );
+}
+
+#[test]
 fn a_reference_that_grows_is_refused() {
     let yard = KeptYard::new(Yard::with_commit());
     yard.open_until_kept();
@@ -179,7 +207,7 @@ fn a_repository_that_moved_is_known_by_its_new_name() {
     fs::create_dir(yard.path("one")).unwrap();
     yard.git_in(&yard.path("one"), &["init", "--quiet"]);
     let yard = KeptYard::new(yard);
-    yard.open_in("one").unwrap();
+    yard.open_in_until_kept("one");
     fs::rename(yard.yard.path("one"), yard.yard.path("two")).unwrap();
     let moved = yard.open_in("two").unwrap();
     assert_eq!(moved.worktree(), Some(&*yard.yard.path("two")));

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use agentyard_git::{Error, KeepLimits, KeptRepositories, Roots, Status, StatusOptions};
 
@@ -353,4 +353,26 @@ fn rules_written_by_another_name_are_noticed() {
         fs::write(yard.outside().join("rules"), "new\n*ignore\n").unwrap();
         assert!(!watcher.check().untracked.contains(&untracked.to_owned()));
     }
+}
+
+#[test]
+fn files_that_the_index_did_not_vouch_for_are_looked_at_with_the_next_one() {
+    let yard = Yard::with_commit();
+    yard.configure("[core] trustCTime = false\ncheckStat = minimal");
+    let then = SystemTime::now() - Duration::from_secs(1000);
+    let set_time = |path: &str, time| {
+        let file = fs::File::options().append(true).open(yard.path(path)).unwrap();
+        file.set_modified(time).unwrap();
+    };
+    set_time("file", then);
+    yard.git(&["update-index", "--refresh"]);
+    yard.write("file", "CONTENT\n");
+    set_time("file", then);
+    // As if both were written at the same moment: only reading the file tells.
+    set_time(".git/index", then);
+    let watcher = Watcher::begun(&yard);
+    assert_eq!(watcher.check().unstaged.modified, ["file"]);
+    // As if the index was written later, and knew.
+    set_time(".git/index", SystemTime::now());
+    assert_eq!(watcher.check().unstaged.modified, [""; 0]);
 }
