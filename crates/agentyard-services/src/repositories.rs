@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agentyard_git::{self as git, Git, Repository, Roots};
+use agentyard_git::{self as git, Git, KeepLimits, KeptRepositories, Repository, Roots};
 use agentyard_model::{Caller, Clock, TenantId};
 use tokio::sync::Semaphore;
 
@@ -60,6 +60,7 @@ const MAX_STATUS_PATHS: usize = 100_000;
 pub struct Repositories {
     roots: Roots,
     working_directories: WorkingDirectories,
+    kept: Arc<KeptRepositories>,
     readers: Semaphore,
     timeout: Duration,
     clock: Clock,
@@ -94,6 +95,7 @@ impl Repositories {
         Self {
             roots: settings.roots,
             working_directories: settings.working_directories,
+            kept: Arc::new(KeptRepositories::new(KeepLimits::default())),
             readers: Semaphore::new(READERS),
             timeout: settings.timeout,
             clock,
@@ -113,9 +115,10 @@ impl Repositories {
     ) -> Result<T> {
         let roots = self.roots_of(caller)?;
         let directory = self.directory(caller, path).await?;
+        let kept = Arc::clone(&self.kept);
         self.in_background(move |cancel| {
             let confined = roots.resolve(&directory)?;
-            work(&Repository::open(&confined)?, cancel)
+            work(&*kept.open(&confined)?, cancel)
         })
         .await
     }

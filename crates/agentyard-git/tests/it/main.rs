@@ -4,6 +4,7 @@
 
 mod porcelain;
 mod program;
+mod steps;
 mod support;
 
 mod add;
@@ -17,6 +18,7 @@ mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
 mod integrating;
+mod kept_repositories;
 mod log;
 mod log_differential;
 mod log_filters;
@@ -38,6 +40,8 @@ mod status_index;
 mod status_limits;
 mod status_nested;
 mod status_states;
+mod status_watched;
+mod status_watched_differential;
 mod tags;
 mod worktrees;
 
