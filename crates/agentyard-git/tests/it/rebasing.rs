@@ -7,10 +7,10 @@
 
 use agentyard_git::{
     BranchName, Conflict, Error, Operation, RebaseOptions, RebaseProgress, RebaseResult, RebaseStop, Rebased,
-    Revision,
+    Revision, Trust,
 };
 
-use crate::support::{Yard, diverged, message, tree_state};
+use crate::support::{GO_ON, Yard, diverged, message, tree_state};
 
 fn onto(upstream: &str) -> RebaseOptions {
     RebaseOptions {
@@ -436,17 +436,20 @@ fn merges_are_flattened_or_made_anew_and_fixups_find_their_place() {
 
 #[test]
 fn programs_in_a_plan_of_the_repositorys_own_do_not_run() {
-    let yard = diverged("ours\n", "content\n");
-    let mark = yard.outside().join("pwned");
-    yard.configure(&format!(
-        "[rebase]\n instructionFormat = %nexec touch {}",
-        mark.display()
-    ));
-    let result = rebase(&yard, &onto("side"));
-    assert_eq!(result.unwrap().result, RebaseResult::Done { commits: 1 });
-    assert!(!mark.exists());
+    for trust in [Trust::Untrusted, Trust::Trusted] {
+        let yard = diverged("ours\n", "content\n");
+        let mark = yard.outside().join("pwned");
+        yard.configure(&format!(
+            "[rebase]\n instructionFormat = %nexec touch {}",
+            mark.display()
+        ));
+        let rebased = yard.work_until(&GO_ON, trust, |work| work.rebase(&onto("side")));
+        assert_eq!(rebased.unwrap().result, RebaseResult::Done { commits: 1 });
+        assert!(!mark.exists());
+    }
 
     let yard = diverged("ours\n", "theirs\n");
+    let mark = yard.outside().join("pwned");
     stop(rebase(&yard, &onto("side")).unwrap());
     yard.write("file", "resolved\n");
     yard.git(&["add", "file"]);
