@@ -89,6 +89,7 @@ pub use work::{
     CheckoutOptions, CherryPickOptions, CherryPickResult, CherryPicked, CommitOptions, Committed, Diff,
     DiffQuery, FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, MAX_BLAME_LINES,
     MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions,
-    RebaseResult, RebaseStop, Rebased, ResetDone, ResetMode, ResetOptions, Work,
+    RebaseResult, RebaseStop, Rebased, ResetDone, ResetMode, ResetOptions, StashContent, StashOptions,
+    StashSelector, Unstashed, Work,
 };
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

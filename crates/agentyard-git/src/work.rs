@@ -10,6 +10,7 @@ mod integrate;
 mod merge;
 mod rebase;
 mod reset;
+mod stash;
 
 mod changed_files;
 mod in_progress;
@@ -38,6 +39,7 @@ pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, Mer
 pub use progress::Progress;
 pub use rebase::{RebaseOptions, RebaseResult, RebaseStop, Rebased};
 pub use reset::{ResetDone, ResetMode, ResetOptions};
+pub use stash::{StashContent, StashOptions, StashSelector, Unstashed};
 
 /// A repository, and the means to change it.
 ///

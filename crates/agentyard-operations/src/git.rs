@@ -13,6 +13,7 @@ mod log;
 mod patch;
 mod reset;
 mod show;
+mod stash;
 mod status;
 mod working_directory;
 
@@ -24,6 +25,7 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<reset::GitReset>(),
     Entry::of::<commit::GitCommit>(),
     Entry::of::<checkout::GitCheckout>(),
+    Entry::of::<stash::GitStash>(),
     Entry::of::<diff::GitDiff>(),
     Entry::of::<show::GitShow>(),
     Entry::of::<blame::GitBlame>(),

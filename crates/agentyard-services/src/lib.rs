@@ -32,8 +32,8 @@ use agentyard_store::Store;
 pub use agentyard_git::{
     Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Commit, CommitObject, Committed,
     Conflict, Conflicted, DecorationKind, Diff, Head, Kept, LeftOut, Moved, Moves, Object,
-    Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Status, Tag, TagObject,
-    TreeObject,
+    Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Stash, StashContent,
+    StashList, Status, Tag, TagObject, Touched, TreeObject, Unstashed,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -43,7 +43,7 @@ pub use progress::{Progress, Step};
 pub use repositories::{
     AddRequest, BlameRequest, CheckoutRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, History,
     HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, ResetRequest, ShowRequest, Shown,
-    Snapshot,
+    Snapshot, StashRequest, Stashes,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

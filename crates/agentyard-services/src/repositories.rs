@@ -11,6 +11,7 @@ mod reading;
 mod resetting;
 mod showing;
 mod staging;
+mod stashing;
 mod working_directory;
 
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ pub use reading::{History, HistoryRequest, RepositoryStatus};
 pub use resetting::ResetRequest;
 pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
+pub use stashing::{StashRequest, Stashes};
 pub use working_directory::Snapshot;
 
 /// How many repositories are read at the same time. More would only take turns on the

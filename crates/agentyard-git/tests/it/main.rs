@@ -29,6 +29,7 @@ mod repository;
 mod reset;
 mod roots;
 mod snapshot;
+mod stash;
 mod status_changes;
 mod status_content;
 mod status_differential;
