@@ -4,6 +4,7 @@ mod add;
 mod blame;
 mod changed_files;
 mod checkout;
+mod clean;
 mod commit;
 mod diff;
 mod kept;
@@ -21,6 +22,7 @@ use crate::registry::Entry;
 
 pub(crate) const ALL: &[Entry] = &[
     Entry::of::<status::GitStatus>(),
+    Entry::of::<clean::GitClean>(),
     Entry::of::<add::GitAdd>(),
     Entry::of::<reset::GitReset>(),
     Entry::of::<commit::GitCommit>(),

@@ -30,8 +30,8 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Commit, CommitObject, Committed,
-    Conflict, Conflicted, DecorationKind, Diff, Head, Kept, LeftOut, Moved, Moves, Object,
+    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Cleaned, Commit, CommitObject,
+    Committed, Conflict, Conflicted, DecorationKind, Diff, Head, Kept, LeftOut, Lock, Moved, Moves, Object,
     Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Stash, StashContent,
     StashList, Status, Tag, TagObject, Touched, TreeObject, Unstashed,
 };
@@ -41,9 +41,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, BlameRequest, CheckoutRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, History,
-    HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, ResetRequest, ShowRequest, Shown,
-    Snapshot, StashRequest, Stashes,
+    AddRequest, BlameRequest, CheckoutRequest, CleanOutcome, CleanRequest, CommitRequest, DiffPage,
+    DiffPlace, DiffRequest, History, HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus,
+    ResetRequest, ShowRequest, Shown, Snapshot, StashRequest, Stashes,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

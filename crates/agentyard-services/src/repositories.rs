@@ -4,6 +4,7 @@
 
 mod changing;
 mod checking_out;
+mod cleaning;
 mod committing;
 mod comparing;
 mod failures;
@@ -30,6 +31,7 @@ use crate::working_directories::WorkingDirectories;
 pub use changing::In;
 use changing::Turns;
 pub use checking_out::CheckoutRequest;
+pub use cleaning::{CleanOutcome, CleanRequest};
 pub use committing::CommitRequest;
 pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;

@@ -9,6 +9,7 @@ mod support;
 mod add;
 mod branches;
 mod checkout;
+mod clean;
 mod commit;
 mod diff;
 mod environment;
