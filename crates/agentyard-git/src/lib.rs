@@ -71,7 +71,7 @@ pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as Gi
 pub use rebase_progress::RebaseProgress;
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
 pub use remotes::Remote;
-pub use repository::{Repository, repository_elsewhere};
+pub use repository::{KeepLimits, KeptRepositories, Repository, repository_elsewhere};
 pub use repository_path::RepositoryPath;
 pub use revision::Revision;
 pub use roots::{Confined, Roots};

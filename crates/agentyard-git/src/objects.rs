@@ -9,6 +9,7 @@ use gix::objs::tree::EntryKind;
 use crate::commit::{Commit, Person};
 use crate::dates::timestamp;
 use crate::raw_commit::{name_and_email, seconds};
+use crate::raw_tag::RawTag;
 use crate::{
     Error, LogQuery, LogStart, LogTips, ObjectId, Repository, RepositoryPath, Revision, display_path, text,
 };
@@ -255,38 +256,36 @@ fn tag(local: &gix::Repository, id: gix::ObjectId, size: u64) -> Result<Object, 
         ));
     }
     let object = local.find_object(id).map_err(Error::read(format!("tag {id}")))?;
-    let (header, message) = object.data.split_once_str(b"\n\n").unwrap_or((&object.data, b""));
-    let field = |name: &[u8]| {
-        let line = header.lines().find(|line| line.starts_with(name));
-        line.map_or(&b""[..], |line| &line[name.len()..])
-    };
-    let target = gix::ObjectId::from_hex(field(b"object ")).map_err(|_| Error::Missing {
-        what: format!("the tag {id} is damaged: it says not what it points to"),
+    let tag = RawTag::parse(&object.data).ok_or_else(|| Error::Missing {
+        what: format!("the tag {id} is damaged: it does not say what it points to"),
     })?;
-    let tagger = Some(field(b"tagger ")).filter(|tagger| !tagger.is_empty());
-    let signature = message.find(b"-----BEGIN ");
+    let field = |name: &[u8]| {
+        let header = object.data.lines().take_while(|line| !line.is_empty());
+        let mut values = header.filter_map(|line| line.strip_prefix(name));
+        values.next().unwrap_or_default()
+    };
     Ok(Object::Tag(TagObject {
         id: id.into(),
         name: text::one_line(&field(b"tag ").to_str_lossy()),
-        target: target.into(),
+        target: tag.target.into(),
         target_kind: match field(b"type ") {
             b"tag" => "tag",
             b"tree" => "tree",
             b"blob" => "blob",
             _ => "commit",
         },
-        tagger: tagger.map(|tagger| {
-            let (name, email) = name_and_email(tagger.as_bstr());
+        tagger: tag.tagger.map(|tagger| {
+            let (name, email) = name_and_email(tagger);
             Person {
                 name: text::one_line(&name.to_str_lossy()),
                 email: text::one_line(&email.to_str_lossy()),
-                at: timestamp(seconds(tagger.as_bstr())),
+                at: timestamp(seconds(tagger)),
             }
         }),
-        message: text::without_controls(&message[..signature.unwrap_or(message.len())].to_str_lossy())
+        message: text::without_controls(&tag.message.to_str_lossy())
             .trim()
             .to_owned(),
-        signed: signature.is_some(),
+        signed: tag.signed,
     }))
 }
 

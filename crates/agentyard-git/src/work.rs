@@ -87,7 +87,8 @@ impl<'a> Work<'a> {
         self.trust
     }
 
-    pub(crate) fn cancel(&self) -> &'a AtomicBool {
+    /// The flag that ends it when set.
+    pub fn cancel(&self) -> &'a AtomicBool {
         self.cancel
     }
 

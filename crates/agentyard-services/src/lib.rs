@@ -21,6 +21,7 @@ mod tokens;
 
 mod trust;
 
+mod changes;
 mod history_cursor;
 mod working_directories;
 
@@ -35,15 +36,23 @@ pub use agentyard_git::{
     Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Stash, StashContent,
     StashList, Status, Tag, TagObject, Touched, TreeObject, Unstashed,
 };
+pub use agentyard_git::{
+    ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
+    ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
+    MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
+};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
+pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, BlameRequest, CheckoutRequest, CleanOutcome, CleanRequest, CommitRequest, DiffPage,
-    DiffPlace, DiffRequest, History, HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus,
-    ResetRequest, ShowRequest, Shown, Snapshot, StashRequest, Stashes,
+    AddRequest, BlameRequest, ChangelogRequest, ChangelogReviews, CheckoutRequest, CherryPickRequest,
+    CleanOutcome, CleanRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, Document, History,
+    HistoryRequest, In, MergeAnswer, MergeMode, MergeRequest, RebaseRequest, Repositories,
+    RepositorySettings, RepositoryStatus, ResetRequest, SequenceMode, ShowRequest, Shown, Snapshot,
+    StashRequest, Stashes, Step as WrapupStep, Wrapup,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -2,25 +2,30 @@
 //!
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
+mod changelog;
 mod changing;
 mod checking_out;
+mod cherry_picking;
 mod cleaning;
 mod committing;
 mod comparing;
 mod failures;
+mod merging;
 mod reading;
+mod rebasing;
 mod resetting;
 mod showing;
 mod staging;
 mod stashing;
 mod working_directory;
+mod wrapup;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agentyard_git::{self as git, Git, Repository, Roots};
+use agentyard_git::{self as git, Git, KeepLimits, KeptRepositories, Repository, Roots};
 use agentyard_model::{Caller, Clock, TenantId};
 use tokio::sync::Semaphore;
 
@@ -28,19 +33,24 @@ use crate::audit::AuditLog;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
+pub use changelog::{ChangelogRequest, ChangelogReviews};
 pub use changing::In;
 use changing::Turns;
 pub use checking_out::CheckoutRequest;
+pub use cherry_picking::CherryPickRequest;
 pub use cleaning::{CleanOutcome, CleanRequest};
 pub use committing::CommitRequest;
 pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
+pub use merging::{MergeAnswer, MergeMode, MergeRequest};
 pub use reading::{History, HistoryRequest, RepositoryStatus};
+pub use rebasing::{RebaseRequest, SequenceMode};
 pub use resetting::ResetRequest;
 pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
 pub use stashing::{StashRequest, Stashes};
 pub use working_directory::Snapshot;
+pub use wrapup::{Document, Step, Wrapup};
 
 /// How many repositories are read at the same time. More would only take turns on the
 /// cores, and each holds memory while it waits.
@@ -54,10 +64,12 @@ const MAX_STATUS_PATHS: usize = 100_000;
 pub struct Repositories {
     roots: Roots,
     working_directories: WorkingDirectories,
+    kept: Arc<KeptRepositories>,
     readers: Semaphore,
     timeout: Duration,
     clock: Clock,
     git: Arc<Git>,
+    wrapup_instructions: Option<PathBuf>,
     turns: Turns,
     audit: AuditLog,
     trust: TrustedRepositories,
@@ -73,6 +85,8 @@ pub struct RepositorySettings {
     pub timeout: Duration,
     /// The git program, and what it may do.
     pub git: Git,
+    /// A file with what the operator wants to be heeded before work is called done.
+    pub wrapup_instructions: Option<PathBuf>,
 }
 
 impl Repositories {
@@ -85,10 +99,12 @@ impl Repositories {
         Self {
             roots: settings.roots,
             working_directories: settings.working_directories,
+            kept: Arc::new(KeptRepositories::new(KeepLimits::default())),
             readers: Semaphore::new(READERS),
             timeout: settings.timeout,
             clock,
             git: Arc::new(settings.git),
+            wrapup_instructions: settings.wrapup_instructions,
             turns: Turns::default(),
             audit,
             trust,
@@ -103,9 +119,10 @@ impl Repositories {
     ) -> Result<T> {
         let roots = self.roots_of(caller)?;
         let directory = self.directory(caller, path).await?;
+        let kept = Arc::clone(&self.kept);
         self.in_background(move |cancel| {
             let confined = roots.resolve(&directory)?;
-            work(&Repository::open(&confined)?, cancel)
+            work(&*kept.open(&confined)?, cancel)
         })
         .await
     }

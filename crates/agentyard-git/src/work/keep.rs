@@ -36,10 +36,7 @@ impl Work<'_> {
             .operand(&reference)
             .object(id)
             .run()?;
-        Ok(Kept {
-            reference,
-            id: id.clone(),
-        })
+        Ok(Kept { reference, id: *id })
     }
 
     /// Keeps everything that is in the working tree and not in HEAD, untracked files included: a commit whose

@@ -4,11 +4,13 @@
 
 mod porcelain;
 mod program;
+mod steps;
 mod support;
 
 mod add;
 mod branches;
 mod checkout;
+mod cherry_picking;
 mod clean;
 mod commit;
 mod diff;
@@ -17,6 +19,7 @@ mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
 mod integrating;
+mod kept_repositories;
 mod log;
 mod log_differential;
 mod log_filters;
@@ -25,6 +28,7 @@ mod log_stat;
 mod merging;
 mod objects;
 mod races;
+mod rebasing;
 mod reflog;
 mod repository;
 mod reset;
@@ -38,6 +42,8 @@ mod status_index;
 mod status_limits;
 mod status_nested;
 mod status_states;
+mod status_watched;
+mod status_watched_differential;
 mod tags;
 mod worktrees;
 
