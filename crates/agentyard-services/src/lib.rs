@@ -31,9 +31,9 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, Commit, CommitObject, Conflict,
-    DecorationKind, Diff, Kept, LeftOut, Moved, Moves, Object, Operation as OperationInProgress, Person,
-    Remote, Status, Tag, TagObject, TreeObject,
+    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, Commit, CommitObject, CommitStat, Conflict,
+    DecorationKind, Diff, FileChange, FileStat, Kept, LeftOut, LineChange, LogOrder, Merges, Moved, Moves,
+    Object, Operation as OperationInProgress, Person, Remote, Status, Tag, TagObject, TreeObject,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;

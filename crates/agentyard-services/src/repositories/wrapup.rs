@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use agentyard_git::{
-    self as git, Commit, LogQuery, LogStart, Object, ObjectName, Revision, Status, StatusOptions, TagQuery,
-    TagSort, Work,
+    self as git, Commit, LogQuery, LogStart, Object, ObjectName, Operation, Revision, Status, StatusOptions,
+    TagQuery, TagSort, Work,
 };
 use agentyard_model::Caller;
 
@@ -18,8 +18,10 @@ use crate::error::{Error, Result};
 /// The state of a piece of work.
 #[derive(Debug)]
 pub struct Wrapup {
-    /// What is not committed.
+    /// What is checked out, and how far it is from its upstream.
     pub status: Status,
+    /// The files that are not committed.
+    pub uncommitted: Vec<String>,
     /// Where the work is counted from: the upstream, or the last tag; none for all of the history.
     pub since: Option<String>,
     /// The commits since then, newest first.
@@ -154,7 +156,8 @@ fn wrapup(work: &Work<'_>, create_tag: bool) -> Result<Wrapup, git::Error> {
     };
     let page = repository.log(&query, work.cancel())?;
     let touched = repository.touched(&ids(&page.commits), work.cancel())?;
-    let mut files: HashSet<String> = uncommitted(&status).into_iter().collect();
+    let uncommitted = uncommitted(&status);
+    let mut files: HashSet<String> = uncommitted.iter().cloned().collect();
     files.extend(touched.into_iter().flat_map(|touched| touched.files));
     let described: Vec<Described> = page.commits.iter().map(Described::of).collect();
     let bump = bump(&described);
@@ -172,6 +175,7 @@ fn wrapup(work: &Work<'_>, create_tag: bool) -> Result<Wrapup, git::Error> {
         next_version,
         last_tag,
         status,
+        uncommitted,
         steps: Vec::new(),
         instructions: None,
     };
@@ -199,13 +203,16 @@ fn uncommitted(status: &Status) -> Vec<String> {
         .chain(&staged.copied)
         .map(|moved| moved.to.clone());
     let conflicted = status.conflicted.iter().map(|file| file.path.clone());
-    lists
+    let mut files: Vec<String> = lists
         .into_iter()
         .flatten()
         .cloned()
         .chain(moved)
         .chain(conflicted)
-        .collect()
+        .collect();
+    files.sort();
+    files.dedup();
+    files
 }
 
 fn documents(work: &Work<'_>, files: &HashSet<String>) -> Vec<Document> {
@@ -254,11 +261,11 @@ fn steps(wrapup: &Wrapup, create_tag: bool) -> Vec<Step> {
     }
     if let Some(operation) = status.operation {
         push(
-            format!("Continue or abort the {operation:?} that is in progress."),
+            format!("Continue or abort the {} that is in progress.", name(operation)),
             None,
         );
     }
-    let files = uncommitted(status);
+    let files = &wrapup.uncommitted;
     let not_staged = files.len() - staged_count(status).min(files.len());
     if !files.is_empty() {
         push(
@@ -353,6 +360,17 @@ fn staged_count(status: &Status) -> usize {
         + staged.type_changed.len()
         + staged.renamed.len()
         + staged.copied.len()
+}
+
+fn name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Merge => "merge",
+        Operation::Rebase => "rebase",
+        Operation::CherryPick => "cherry-pick",
+        Operation::Revert => "revert",
+        Operation::Bisect => "bisection",
+        Operation::ApplyMailbox => "application of a mailbox",
+    }
 }
 
 /// A call as it is written: the tool's name and its arguments as JSON.
