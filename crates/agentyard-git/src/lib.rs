@@ -16,8 +16,10 @@
 //!   [`display_path`].
 
 mod branches;
+mod conflicts;
 mod log;
 mod objects;
+mod rebase_progress;
 mod reflog;
 mod remotes;
 mod repository;
@@ -35,6 +37,7 @@ mod work;
 mod commit;
 mod dates;
 mod error;
+mod message;
 mod names;
 mod object_id;
 mod repository_path;
@@ -53,16 +56,19 @@ mod upstream;
 
 pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
+pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{
     CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,
     MAX_COMPARED_FILE, MAX_COUNT, MAX_STAT_FILES, Merges,
 };
+pub use message::{Author, Message, Trailer};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use objects::{BlobObject, CommitObject, Object, ObjectName, TagObject, TreeEntry, TreeObject};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
+pub use rebase_progress::RebaseProgress;
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
 pub use remotes::Remote;
 pub use repository::{Repository, repository_elsewhere};
@@ -72,13 +78,17 @@ pub use roots::{Confined, Roots};
 pub use snapshot::{Snapshot, Tag};
 pub use stashes::{Stash, StashList};
 pub use status::{
-    Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Status, StatusOptions, Unstaged, Upstream,
+    Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Staging, Status, StatusOptions, Unstaged,
+    Upstream,
 };
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
 pub use touched::Touched;
 pub use work::{
-    AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, Diff, DiffQuery, Kept,
-    MAX_BLAME_LINES, Moves, Progress, Work,
+    AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, ChangedFiles, CheckedOut,
+    CheckoutOptions, CherryPickOptions, CherryPickResult, CherryPicked, CommitOptions, Committed, Diff,
+    DiffQuery, FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, MAX_BLAME_LINES,
+    MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions,
+    RebaseResult, RebaseStop, Rebased, ResetDone, ResetMode, ResetOptions, Work,
 };
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

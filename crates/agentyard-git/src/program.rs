@@ -14,8 +14,9 @@ mod process;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
-use crate::{Error, ProtectedBranches};
+use crate::{Error, ProtectedBranches, Repository};
 pub use confinement::Enforcement;
 use confinement::{Confinement, Installation};
 pub use hardening::LeftOut;
@@ -114,6 +115,21 @@ impl Git {
     pub fn enforcement(&self) -> Enforcement {
         self.installation()
             .map_or(Enforcement::Unavailable, Installation::enforcement)
+    }
+
+    /// A setting of the person's own, as it holds for a repository. Keys are in lower case.
+    pub(crate) fn personal_setting(
+        &self,
+        repository: &Repository,
+        key: &str,
+        cancel: &AtomicBool,
+    ) -> Result<Option<String>, Error> {
+        let settings = self.personal.of(self, Some(repository), cancel)?;
+        let mut found = settings
+            .into_iter()
+            .rev()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(key));
+        Ok(found.next().map(|(_, value)| value))
     }
 
     /// The program's file.

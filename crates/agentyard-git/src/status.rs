@@ -9,6 +9,7 @@ mod ignore;
 mod queue;
 mod scan;
 mod staged;
+mod staging;
 mod submodule;
 mod tracked;
 mod untracked;
@@ -19,7 +20,9 @@ use std::sync::atomic::AtomicBool;
 use gix::bstr::BString;
 
 use crate::error::check_cancelled;
-use crate::{Error, ObjectId, Repository, display_path, index};
+use crate::{Error, ObjectId, RebaseProgress, Repository, display_path, index};
+pub use staging::Staging;
+pub(crate) use tracked::conflict;
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -41,6 +44,8 @@ pub struct Status {
     pub head: Head,
     pub upstream: Option<Upstream>,
     pub operation: Option<Operation>,
+    /// How far a rebase in progress is.
+    pub rebase: Option<RebaseProgress>,
     pub staged: Staged,
     pub unstaged: Unstaged,
     /// A directory without tracked files appears once, with a slash at its end; so does a nested repository.
@@ -171,6 +176,7 @@ impl Repository {
         let mut status = Status {
             bare: self.worktree().is_none(),
             operation: head::operation(&local),
+            rebase: self.rebase_progress(),
             ..Status::default()
         };
         let Some(worktree) = self.confined_worktree() else {
@@ -195,14 +201,7 @@ impl Status {
             limit,
             truncated: staged.truncated || findings.truncated,
         };
-        self.staged = Staged {
-            added: lists.paths(staged.added),
-            modified: lists.paths(staged.modified),
-            deleted: lists.paths(staged.deleted),
-            renamed: lists.moves(staged.renamed),
-            copied: lists.moves(staged.copied),
-            type_changed: lists.paths(staged.type_changed),
-        };
+        self.staged = lists.staged(staged);
         self.unstaged = Unstaged {
             modified: lists.paths(findings.modified),
             deleted: lists.paths(findings.deleted),
@@ -230,6 +229,17 @@ struct Lists {
 }
 
 impl Lists {
+    fn staged(&mut self, staged: staged::Changes) -> Staged {
+        Staged {
+            added: self.paths(staged.added),
+            modified: self.paths(staged.modified),
+            deleted: self.paths(staged.deleted),
+            renamed: self.moves(staged.renamed),
+            copied: self.moves(staged.copied),
+            type_changed: self.paths(staged.type_changed),
+        }
+    }
+
     fn paths(&mut self, paths: Vec<BString>) -> Vec<String> {
         self.cut(paths)
             .iter()

@@ -2,11 +2,24 @@
 
 mod add;
 mod blame;
+mod checkout;
+mod cherry_pick;
+mod commit;
 mod diff;
+mod integrate;
+mod merge;
+mod rebase;
+mod reset;
 
+mod changed_files;
+mod in_progress;
+mod in_the_way;
 mod keep;
 pub(crate) mod locks;
+mod loss;
 mod progress;
+mod saved_index;
+mod signing;
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,9 +27,17 @@ use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
 use crate::{Error, Object, ObjectName, Repository};
 pub use add::{AddOptions, Added};
 pub use blame::{Blame, BlameBlock, BlameQuery, MAX_BLAME_LINES, Moves};
+pub use changed_files::ChangedFiles;
+pub use checkout::{CheckedOut, CheckoutOptions};
+pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
+pub use commit::{CommitOptions, Committed, Lines};
 pub use diff::{Between, Change, ChangedFile, Diff, DiffQuery};
+pub use integrate::{Integrated, Integration, IntegrationResult};
 pub use keep::Kept;
+pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged};
 pub use progress::Progress;
+pub use rebase::{RebaseOptions, RebaseResult, RebaseStop, Rebased};
+pub use reset::{ResetDone, ResetMode, ResetOptions};
 
 /// A repository, and the means to change it.
 ///
@@ -77,6 +98,20 @@ impl<'a> Work<'a> {
     /// `git <verb>` in this repository.
     pub(crate) fn invoke(&self, verb: &'static str) -> Invocation<'_> {
         Invocation::new(self, verb)
+    }
+
+    /// Refuses what makes no sense without a working tree, which is wanted `to` do something.
+    pub(crate) fn require_worktree(&self, to: &str) -> Result<(), Error> {
+        if self.repository.worktree().is_some() {
+            return Ok(());
+        }
+        Err(Error::state(
+            format!(
+                "the repository at {} is bare: it has no working tree {to}",
+                self.repository.shown()
+            ),
+            "work in a clone of it, or in a working tree that git_worktree adds",
+        ))
     }
 
     /// Which of these hooks, and which filters, the repository has and git was kept from running.

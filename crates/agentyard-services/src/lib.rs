@@ -31,9 +31,15 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, Commit, CommitObject, CommitStat, Conflict,
-    DecorationKind, Diff, FileChange, FileStat, Kept, LeftOut, LineChange, LogOrder, Merges, Moved, Moves,
-    Object, Operation as OperationInProgress, Person, Remote, Status, Tag, TagObject, TreeObject,
+    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Commit, CommitObject, CommitStat,
+    Committed, Conflict, Conflicted, DecorationKind, Diff, FileChange, FileStat, Head, Kept, LeftOut,
+    LineChange, LogOrder, Merges, Moved, Moves, Object, Operation as OperationInProgress, Person, Remote,
+    ResetDone, ResetMode, Staged, Status, Tag, TagObject, TreeObject,
+};
+pub use agentyard_git::{
+    ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
+    ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
+    MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -42,9 +48,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, BlameRequest, ChangelogRequest, ChangelogReviews, DiffPage, DiffPlace, DiffRequest, Document,
-    History, HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, ShowRequest, Shown,
-    Snapshot, Step as WrapupStep, Wrapup,
+    AddRequest, BlameRequest, ChangelogRequest, ChangelogReviews, CheckoutRequest, CherryPickRequest,
+    CommitRequest, DiffPage, DiffPlace, DiffRequest, Document, History, HistoryRequest, In, MergeAnswer,
+    MergeMode, MergeRequest, RebaseRequest, Repositories, RepositorySettings, RepositoryStatus, ResetRequest,
+    SequenceMode, ShowRequest, Shown, Snapshot, Step as WrapupStep, Wrapup,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -26,6 +26,8 @@ const COUNTED: &[&str] = &[
     "author.",
     "committer.",
     "gpg.",
+    "commit.gpgsign",
+    "tag.gpgsign",
     "credential.",
     "http.",
     "https.",

@@ -17,6 +17,12 @@ const CANCEL_INTERVAL: Timespec = Timespec {
     tv_nsec: 20_000_000,
 };
 
+/// How long git may take to remove its lock files when nobody waits for it any more.
+const GRACE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 500_000_000,
+};
+
 /// How much of standard error is kept. git says what went wrong last, so the beginning goes first.
 const ERROR_TAIL: usize = 32 * 1024;
 
@@ -163,6 +169,7 @@ impl<'a> Running<'a> {
     fn to_its_end(mut self) -> Result<Finished, Stopped> {
         loop {
             if self.feed.cancel.load(Ordering::Relaxed) {
+                self.ask_to_end();
                 return Err(Stopped::Cancelled);
             }
             let ended = self.wait_for_something().map_err(Stopped::Broken)?;
@@ -181,6 +188,15 @@ impl<'a> Running<'a> {
         self.finished.code = status.code();
         self.finished.signal = status.signal();
         Ok(self.finished)
+    }
+
+    /// Lets git tidy up: one that is killed outright leaves its locks, and the next call would find them in its
+    /// way.
+    fn ask_to_end(&self) {
+        if let Some(group) = self.group.number() {
+            let _ = kill_process_group(group, Signal::TERM);
+            let _ = poll(&mut [PollFd::new(&self.exit, PollFlags::IN)], Some(&GRACE));
+        }
     }
 
     /// Whether the process has ended.

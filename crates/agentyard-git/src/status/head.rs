@@ -16,6 +16,20 @@ pub(super) fn head_and_upstream(
     local: &gix::Repository,
     cancel: &AtomicBool,
 ) -> Result<(Head, Option<Upstream>), Error> {
+    let (head, name) = named_head(local)?;
+    let upstream = match &name {
+        Some(name) => upstream(local, name, head.commit.map(Into::into), cancel)?,
+        None => None,
+    };
+    Ok((head, upstream))
+}
+
+/// What is checked out.
+pub(super) fn head(local: &gix::Repository) -> Result<Head, Error> {
+    named_head(local).map(|(head, _)| head)
+}
+
+fn named_head(local: &gix::Repository) -> Result<(Head, Option<FullName>), Error> {
     let head = local.head().map_err(Error::read("HEAD"))?;
     let commit = head.id().map(gix::Id::detach);
     let name = match &head.kind {
@@ -23,16 +37,11 @@ pub(super) fn head_and_upstream(
         Kind::Unborn(name) => Some(name.clone()),
         Kind::Detached { .. } => None,
     };
-    let branch = name.as_ref().map(|name| display_path(name.shorten()));
-    let upstream = match &name {
-        Some(name) => upstream(local, name, commit, cancel)?,
-        None => None,
-    };
     let head = Head {
-        branch,
+        branch: name.as_ref().map(|name| display_path(name.shorten())),
         commit: commit.map(Into::into),
     };
-    Ok((head, upstream))
+    Ok((head, name))
 }
 
 /// The operation in progress.

@@ -89,7 +89,7 @@ impl<'index> Tracked<'index> {
 }
 
 /// What kind of conflict the entries of one path make; none when they make none.
-pub(super) fn conflict(entries: &[Entry]) -> Option<Conflict> {
+pub(crate) fn conflict(entries: &[Entry]) -> Option<Conflict> {
     let stages = entries
         .iter()
         .fold(0, |stages, entry| stages | 1 << entry.stage_raw());

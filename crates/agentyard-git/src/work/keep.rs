@@ -84,7 +84,7 @@ impl Work<'_> {
         Ok(id)
     }
 
-    fn tree_of_commit(&self, commit: &ObjectId) -> Result<ObjectId, Error> {
+    pub(crate) fn tree_of_commit(&self, commit: &ObjectId) -> Result<ObjectId, Error> {
         let finished = self
             .invoke("rev-parse")
             .words(&["--verify", "--quiet"])
@@ -113,7 +113,8 @@ impl Work<'_> {
         }
     }
 
-    fn note<'b>(
+    /// A commit of the machine's own, which nobody need ever see.
+    pub(crate) fn note<'b>(
         &self,
         message: &str,
         tree: &ObjectId,
@@ -146,8 +147,7 @@ impl Scratch {
             path: git_dir.shown(),
             source,
         };
-        let name = format!("agentyard-index-{}-{:x}", std::process::id(), unique());
-        let path = git_dir.path().join(name);
+        let path = git_dir.path().join(scratch_name());
         let index = read_child_file(git_dir.directory(), b"index", INDEX_LIMIT).map_err(unreadable)?;
         if let Some(index) = index {
             std::fs::write(&path, index).map_err(unreadable)?;
@@ -165,10 +165,12 @@ impl Drop for Scratch {
     }
 }
 
-fn unique() -> u64 {
+/// A name for an index of our own, which nobody else has.
+pub(super) fn scratch_name() -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("agentyard-index-{}-{number:x}", std::process::id())
 }
 
 /// The object id that git printed.

@@ -185,6 +185,21 @@ impl Yard {
         work(&Work::new(&self.program(), &self.open(), trust, cancel, &|_| {}))
     }
 
+    /// As [`Yard::work`], in another repository of the root.
+    pub(crate) fn work_in<T>(
+        &self,
+        repository: &Repository,
+        work: impl FnOnce(&Work<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        work(&Work::new(
+            &self.program(),
+            repository,
+            Trust::Untrusted,
+            &GO_ON,
+            &|_| {},
+        ))
+    }
+
     /// As [`Yard::work`], with a setting of the person's own.
     pub(crate) fn work_with_setting<T>(
         &self,
@@ -197,6 +212,39 @@ impl Yard {
             ..settings()
         });
         work(&Work::new(&git, &self.open(), Trust::Untrusted, &GO_ON, &|_| {}))
+    }
+
+    /// As [`Yard::work`], with other settings.
+    pub(crate) fn work_as<T>(
+        &self,
+        settings: GitSettings,
+        work: impl FnOnce(&Work<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let git = Git::find(settings);
+        work(&Work::new(&git, &self.open(), Trust::Untrusted, &GO_ON, &|_| {}))
+    }
+
+    /// An executable file.
+    pub(crate) fn script(&self, path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// The index, byte for byte.
+    pub(crate) fn index(&self) -> Vec<u8> {
+        fs::read(self.path(".git/index")).unwrap()
+    }
+
+    /// A merge that waits for somebody to resolve `file`.
+    pub(crate) fn conflict(&self) {
+        self.git(&["switch", "--quiet", "--create", "other"]);
+        self.write("file", "theirs\n");
+        self.commit("theirs");
+        self.git(&["switch", "--quiet", "main"]);
+        self.write("file", "ours\n");
+        self.commit("ours");
+        self.try_git_in(&self.root(), &["merge", "--quiet", "other"]);
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -213,7 +261,39 @@ impl Yard {
     }
 }
 
-fn settings() -> GitSettings {
+/// A repository whose `main` and `side` changed one file, and where `side` has another one.
+pub(crate) fn diverged(ours: &str, theirs: &str) -> Yard {
+    let yard = Yard::new();
+    yard.write("file", "content\n");
+    yard.commit("first");
+    yard.git(&["checkout", "--quiet", "-b", "side"]);
+    yard.write("file", theirs);
+    yard.write("only-side", "side\n");
+    yard.commit("side");
+    yard.git(&["checkout", "--quiet", "main"]);
+    yard.write("file", ours);
+    yard.commit("main");
+    yard
+}
+
+/// Everything that an operation which did nothing leaves alone: HEAD, branches, index, files, what is in progress.
+pub(crate) fn tree_state(yard: &Yard) -> String {
+    let git = |arguments: &[&str]| yard.git(arguments);
+    [
+        git(&["symbolic-ref", "-q", "HEAD"]),
+        git(&["for-each-ref", "refs/heads", "refs/tags", "refs/remotes"]),
+        git(&["ls-files", "--stage", "--debug"])
+            .lines()
+            .filter(|line| !line.starts_with("  "))
+            .collect(),
+        git(&["status", "--porcelain=v2", "--ignored", "--untracked-files=all"]),
+        git(&["diff", "--binary"]),
+        format!("{:?}", yard.status().operation),
+    ]
+    .join("\n---\n")
+}
+
+pub(crate) fn settings() -> GitSettings {
     GitSettings {
         identity: Identity {
             author_name: Some("Ada".to_owned()),

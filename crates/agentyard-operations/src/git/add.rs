@@ -7,6 +7,7 @@ use agentyard_services::{AddRequest, Added, In, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::changed_files::{ChangedFiles, conflicted_paths};
 use super::left_out::LeftOutView;
 use crate::operation::{Access, Context, Effect, Operation, Route};
 use crate::output::Output;
@@ -61,22 +62,49 @@ impl Operation for GitAdd {
     }
 }
 
-/// What was staged.
+/// What is staged now.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct AddView {
     /// The repository's directory.
     repository: String,
+    /// How many files the next commit will change.
+    total: usize,
+    /// Those files.
+    #[serde(skip_serializing_if = "ChangedFiles::is_empty")]
+    staged: ChangedFiles,
+    /// Files with unresolved conflicts; staging one resolves it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10_000))]
+    conflicted: Vec<String>,
+    /// Whether files were left out; git_status has them all.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
     #[serde(flatten)]
     left_out: LeftOutView,
 }
 
-impl Output for AddView {}
+impl Output for AddView {
+    fn item_count(&self) -> usize {
+        self.staged.len() + self.conflicted.len()
+    }
+
+    fn keep(&mut self, count: usize) {
+        self.conflicted.truncate(count);
+        self.staged.truncate(count - self.conflicted.len());
+        self.truncated = true;
+    }
+}
 
 impl From<In<Added>> for AddView {
     fn from(added: In<Added>) -> Self {
+        let In { repository, result } = added;
         Self {
-            repository: added.repository.display().to_string(),
-            left_out: added.result.left_out.into(),
+            repository: repository.display().to_string(),
+            total: result.staging.staged.len(),
+            staged: result.staging.staged.into(),
+            conflicted: conflicted_paths(result.staging.conflicted),
+            truncated: result.staging.truncated,
+            left_out: result.left_out.into(),
         }
     }
 }

@@ -9,9 +9,11 @@ use serde::Serialize;
 pub(super) struct LeftOutView {
     /// Hooks that were not run: the repository is not trusted (`agentyard trust DIR`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
     hooks_left_out: Vec<String>,
     /// Filters that were not run, for the same reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
     filters_left_out: Vec<String>,
 }
 
@@ -19,7 +21,7 @@ impl From<LeftOut> for LeftOutView {
     fn from(left_out: LeftOut) -> Self {
         Self {
             hooks_left_out: left_out.hooks,
-            filters_left_out: left_out.filters,
+            filters_left_out: left_out.filters.into_iter().take(100).collect(),
         }
     }
 }

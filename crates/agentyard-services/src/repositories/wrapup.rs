@@ -13,7 +13,7 @@ use agentyard_model::Caller;
 use super::changelog::{CHANGELOGS, ids};
 use super::{In, Repositories};
 use crate::changes::{Bump, Described, areas, bump, next_version};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The state of a piece of work.
 #[derive(Debug)]
@@ -97,17 +97,17 @@ impl Repositories {
         create_tag: bool,
     ) -> Result<In<Wrapup>> {
         let file = self.wrapup_instructions.clone();
-        let mut found = self
-            .ask(caller, path, move |work| wrapup(work, create_tag))
-            .await?;
-        if let Some(file) = file {
-            found.result.instructions = Some(read_instructions(&file)?);
-        }
-        Ok(found)
+        self.ask(caller, path, move |work| {
+            Ok(Wrapup {
+                instructions: file.as_deref().map(read_instructions).transpose()?,
+                ..wrapup(work, create_tag)?
+            })
+        })
+        .await
     }
 }
 
-fn read_instructions(path: &Path) -> Result<String> {
+fn read_instructions(path: &Path) -> Result<String, git::Error> {
     let read = || -> std::io::Result<String> {
         let mut text = Vec::new();
         std::fs::File::open(path)?
@@ -115,9 +115,9 @@ fn read_instructions(path: &Path) -> Result<String> {
             .read_to_end(&mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     };
-    read().map_err(|error| {
-        Error::internal("reading the instructions", error)
-            .hint("the operator has set `git.wrapup_instructions_path` to a file that cannot be read")
+    read().map_err(|error| git::Error::State {
+        what: format!("the operator's instructions could not be read: {error}"),
+        remedy: "tell whoever runs the server to look at `git.wrapup_instructions_path`".to_owned(),
     })
 }
 
@@ -390,4 +390,26 @@ fn list(paths: &[&str]) -> String {
 /// A text as JSON. Paths and names come without control characters.
 fn text(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_read_up_to_a_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("instructions");
+        assert!(matches!(read_instructions(&path), Err(git::Error::State { .. })));
+        std::fs::write(&path, "x".repeat(100_000)).unwrap();
+        assert_eq!(read_instructions(&path).unwrap().len() as u64, MAX_INSTRUCTIONS);
+    }
+
+    #[test]
+    fn calls_are_written_as_json() {
+        assert_eq!(
+            call("git_add", &[("paths", list(&["a", "\"b\\n\""]))]),
+            r#"git_add {"paths":["a","\"b\\n\""]}"#
+        );
+    }
 }
