@@ -32,9 +32,10 @@ use agentyard_store::Store;
 
 pub use agentyard_git::{
     Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Cleaned, Commit, CommitObject,
-    Committed, Conflict, Conflicted, DecorationKind, Diff, Head, Kept, LeftOut, Lock, Moved, Moves, Object,
-    Operation as OperationInProgress, Person, Remote, ResetDone, ResetMode, Staged, Stash, StashContent,
-    StashList, Status, Tag, TagObject, Touched, TreeObject, Unstashed,
+    CommitStat, Committed, Conflict, Conflicted, DecorationKind, Diff, FileChange, FileStat, Head, Kept,
+    LeftOut, LineChange, Lock, LogOrder, Merges, Moved, Moves, Object, Operation as OperationInProgress,
+    Person, Remote, ResetDone, ResetMode, Staged, Stash, StashContent, StashList, Status, Tag, TagObject,
+    Touched, TreeObject, Unstashed,
 };
 pub use agentyard_git::{
     ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,

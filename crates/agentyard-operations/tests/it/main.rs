@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod conflicts;
+mod git_reads;
 mod guards;
 mod surface;
