@@ -21,6 +21,7 @@ mod roots;
 mod snapshot;
 mod status;
 
+mod network;
 mod program;
 mod work;
 
@@ -45,6 +46,10 @@ pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use log::{LogPage, LogQuery, LogStart, LogTips, MAX_COUNT};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
+pub use network::{
+    Credential, CredentialHelper, HostPatterns, NONCE_VARIABLE, NetworkSettings, RemoteUrl, SOCKET_VARIABLE,
+    answer_credential_request,
+};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
 pub use repository::Repository;
@@ -56,4 +61,7 @@ pub use status::{
     Conflict, Conflicted, Distance, Head, Moved, Operation, Staged, Status, StatusOptions, Unstaged, Upstream,
 };
 pub use text::display_path;
-pub use work::{AddOptions, Added, Kept, Progress, Work};
+pub use work::{
+    AddOptions, Added, CloneOptions, Cloned, FetchOptions, Fetched, Kept, Progress, PullOptions,
+    PullStrategy, Pulled, PushOptions, PushOutcome, Pushed, PushedRef, RefChange, RemovedRemote, Work,
+};

@@ -44,6 +44,11 @@ pub struct Remote {
 const RECENT: usize = 5;
 
 impl Repository {
+    /// The remotes, by name.
+    pub fn remotes(&self) -> Vec<Remote> {
+        remotes(&self.local())
+    }
+
     /// The last commits and tags, and the remotes.
     pub fn snapshot(&self, cancel: &AtomicBool) -> Result<Snapshot, Error> {
         let local = self.local();

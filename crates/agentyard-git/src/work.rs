@@ -1,6 +1,11 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod clone;
+mod fetch;
+mod pull;
+mod push;
+mod remote;
 
 mod keep;
 pub(crate) mod locks;
@@ -11,8 +16,13 @@ use std::sync::atomic::AtomicBool;
 use crate::Repository;
 use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
 pub use add::{AddOptions, Added};
+pub use clone::{CloneOptions, Cloned};
+pub use fetch::{FetchOptions, Fetched, RefChange};
 pub use keep::Kept;
 pub use progress::Progress;
+pub use pull::{PullOptions, PullStrategy, Pulled};
+pub use push::{PushOptions, PushOutcome, Pushed, PushedRef};
+pub use remote::RemovedRemote;
 
 /// A repository, and the means to change it.
 ///
@@ -60,8 +70,8 @@ impl<'a> Work<'a> {
         self.cancel
     }
 
-    pub(crate) fn report(&self, progress: Progress) {
-        (self.report)(progress);
+    pub(crate) fn reporter(&self) -> &'a (dyn Fn(Progress) + Sync) {
+        self.report
     }
 
     /// `git <verb>` in this repository.

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -47,12 +48,16 @@ pub(crate) struct Feed<'a> {
     pub(crate) on_error_line: &'a mut dyn FnMut(&[u8]),
     /// Ends the process when set.
     pub(crate) cancel: &'a AtomicBool,
+    /// Ends the process when it has said nothing at all after so long.
+    pub(crate) silence: Option<Duration>,
 }
 
 /// Why there is no [`Finished`].
 pub(crate) enum Stopped {
     Start(io::Error),
     Cancelled,
+    /// It said nothing at all for as long as it was given.
+    Silent,
     Broken(io::Error),
 }
 
@@ -88,6 +93,8 @@ struct Running<'a> {
     written: usize,
     line: Vec<u8>,
     finished: Finished,
+    started: Instant,
+    has_spoken: bool,
     feed: Feed<'a>,
 }
 
@@ -156,6 +163,8 @@ impl<'a> Running<'a> {
                 truncated: false,
                 errors: Vec::new(),
             },
+            started: Instant::now(),
+            has_spoken: false,
             feed,
         })
     }
@@ -164,6 +173,9 @@ impl<'a> Running<'a> {
         loop {
             if self.feed.cancel.load(Ordering::Relaxed) {
                 return Err(Stopped::Cancelled);
+            }
+            if self.is_too_silent() {
+                return Err(Stopped::Silent);
             }
             let ended = self.wait_for_something().map_err(Stopped::Broken)?;
             self.write_some();
@@ -181,6 +193,12 @@ impl<'a> Running<'a> {
         self.finished.code = status.code();
         self.finished.signal = status.signal();
         Ok(self.finished)
+    }
+
+    fn is_too_silent(&mut self) -> bool {
+        self.has_spoken |= !self.finished.output.is_empty() || !self.finished.errors.is_empty();
+        let limit = self.feed.silence;
+        !self.has_spoken && limit.is_some_and(|limit| self.started.elapsed() > limit)
     }
 
     /// Whether the process has ended.
