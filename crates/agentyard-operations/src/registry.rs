@@ -26,6 +26,8 @@ pub struct Entry {
     pub effect: Effect,
     /// Who may call it.
     pub access: Access,
+    /// Whether it talks to other machines.
+    pub reaches_out: bool,
     /// Its REST route.
     pub route: Route,
     levels: &'static [LevelledField],
@@ -51,6 +53,7 @@ impl Entry {
             toolset: O::TOOLSET,
             effect: O::EFFECT,
             access: O::ACCESS,
+            reaches_out: O::REACHES_OUT,
             route: O::ROUTE,
             levels: <O::Output as Output>::LEVELS,
             input_schema: schema::of_input::<O::Input>,

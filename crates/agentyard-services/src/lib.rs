@@ -30,8 +30,9 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Commit, Conflict, DecorationKind, Kept, LeftOut, Moved, Operation as OperationInProgress, Person,
-    Remote, Status, Tag,
+    Added, Cloned, Commit, Conflict, DecorationKind, Fetched, Kept, LeftOut, Moved,
+    Operation as OperationInProgress, Person, PullStrategy, Pulled, PushOutcome, Pushed, PushedRef,
+    RefChange, Remote, RemovedRemote, Status, Tag,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -39,7 +40,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, History, HistoryRequest, In, Repositories, RepositorySettings, RepositoryStatus, Snapshot,
+    AddRequest, CloneRequest, FetchRequest, History, HistoryRequest, In, PullRequest, PushRequest,
+    RemoteMode, RemoteRequest, Remotes, Repositories, RepositorySettings, RepositoryStatus, Snapshot,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -3,8 +3,10 @@
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
 mod changing;
+mod cloning;
 mod failures;
 mod reading;
+mod remotes;
 mod staging;
 mod working_directory;
 
@@ -23,14 +25,20 @@ use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
 pub use changing::In;
 use changing::Turns;
+pub use cloning::CloneRequest;
 use failures::from_git;
 pub use reading::{History, HistoryRequest, RepositoryStatus};
+pub use remotes::{FetchRequest, PullRequest, PushRequest, RemoteMode, RemoteRequest, Remotes};
 pub use staging::AddRequest;
 pub use working_directory::Snapshot;
 
 /// How many repositories are read at the same time. More would only take turns on the
 /// cores, and each holds memory while it waits.
 const READERS: usize = 8;
+
+/// How many calls may talk to other machines at the same time. They have turns of their own, so that remotes
+/// that do not answer keep nobody from reading.
+const CONNECTIONS: usize = 16;
 
 /// How many paths each list of a status may have. What does not fit into one answer is
 /// fetched by cursor; past this, a tree is not looked at path by path any more.
@@ -40,13 +48,21 @@ const MAX_STATUS_PATHS: usize = 100_000;
 pub struct Repositories {
     roots: Roots,
     working_directories: WorkingDirectories,
-    readers: Semaphore,
-    timeout: Duration,
+    readers: Turnstile,
+    connections: Turnstile,
     clock: Clock,
     git: Arc<Git>,
     turns: Turns,
     audit: AuditLog,
     trust: TrustedRepositories,
+}
+
+/// How many calls of a kind run at once, and how long each of them may take.
+struct Turnstile {
+    turns: Semaphore,
+    timeout: Duration,
+    /// The setting that says how long.
+    setting: &'static str,
 }
 
 /// What repositories may be read, and for how long.
@@ -57,6 +73,8 @@ pub struct RepositorySettings {
     pub working_directories: WorkingDirectories,
     /// How long one call may read.
     pub timeout: Duration,
+    /// How long one call may talk to another machine.
+    pub network_timeout: Duration,
     /// The git program, and what it may do.
     pub git: Git,
 }
@@ -71,8 +89,16 @@ impl Repositories {
         Self {
             roots: settings.roots,
             working_directories: settings.working_directories,
-            readers: Semaphore::new(READERS),
-            timeout: settings.timeout,
+            readers: Turnstile {
+                turns: Semaphore::new(READERS),
+                timeout: settings.timeout,
+                setting: "git.timeout_ms",
+            },
+            connections: Turnstile {
+                turns: Semaphore::new(CONNECTIONS),
+                timeout: settings.network_timeout,
+                setting: "git.network_timeout_ms",
+            },
             clock,
             git: Arc::new(settings.git),
             turns: Turns::default(),
@@ -127,8 +153,17 @@ impl Repositories {
         &self,
         work: impl FnOnce(&AtomicBool) -> Result<T, git::Error> + Send + 'static,
     ) -> Result<T> {
+        self.readers.pass(work).await
+    }
+}
+
+impl Turnstile {
+    async fn pass<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&AtomicBool) -> Result<T, git::Error> + Send + 'static,
+    ) -> Result<T> {
         let _turn = self
-            .readers
+            .turns
             .acquire()
             .await
             .map_err(|error| Error::internal("waiting for a turn to read", error))?;
@@ -142,9 +177,9 @@ impl Repositories {
                 let seconds = self.timeout.as_secs_f64();
                 Error::new(
                     ErrorKind::LimitExceeded,
-                    format!("reading the repository took longer than {seconds} s"),
+                    format!("the work on the repository took longer than {seconds} s"),
                 )
-                .hint("ask for less, or raise `git.timeout_ms`")
+                .hint(format!("ask for less, or raise `{}`", self.setting))
             })?
             .map_err(|error| Error::internal("reading the repository", error))?
             .map_err(from_git)

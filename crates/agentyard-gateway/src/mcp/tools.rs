@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use agentyard_model::RequestId;
-use agentyard_operations::{Effect, Registered, Reply, nearest};
+use agentyard_operations::{Effect, Entry, Registered, Reply, nearest};
 use agentyard_services::Error;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
@@ -23,13 +23,13 @@ pub(super) fn tool(operation: &'static Registered) -> Tool {
         Cow::Borrowed(operation.description()),
         Arc::new(schema),
     )
-    .with_annotations(annotations(entry.effect))
+    .with_annotations(annotations(entry))
 }
 
-/// What an effect means to a client that asks before it acts.
-fn annotations(effect: Effect) -> ToolAnnotations {
-    let hints = ToolAnnotations::new().open_world(false);
-    match effect {
+/// What an operation's effect means to a client that asks before it acts.
+fn annotations(entry: &Entry) -> ToolAnnotations {
+    let hints = ToolAnnotations::new().open_world(entry.reaches_out);
+    match entry.effect {
         Effect::Read => hints.read_only(true),
         Effect::Set => hints.read_only(false).destructive(false).idempotent(true),
         Effect::Write => hints.read_only(false).destructive(false).idempotent(false),

@@ -13,6 +13,8 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
     let arguments = match operation.entry().name {
         "git_status" | "git_log" | "git_set_working_dir" => json!({ "path": repository }),
         "git_add" => json!({ "path": repository, "all": true }),
+        "git_clone" => json!({ "url": repository, "path": format!("{repository}/clone") }),
+        "git_fetch" | "git_pull" | "git_push" | "git_remote" => json!({ "path": repository }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
@@ -43,6 +45,9 @@ async fn call(
 
 async fn platform_with_token() -> (TestPlatform, String) {
     let platform = TestPlatform::new().await;
+    // A remote that is always there: the repository itself.
+    let repository = platform.repository.path().display().to_string();
+    platform.repository.git(&["remote", "add", "origin", &repository]);
     let reply = call(
         &platform,
         registry().find("token_create").unwrap(),
