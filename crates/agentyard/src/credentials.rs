@@ -68,7 +68,7 @@ pub(crate) fn of(environment: &Environment) -> Result<Vec<Credential>, ConfigErr
         let (host, secret) = entry
             .split_once('=')
             .filter(|(host, secret)| !host.trim().is_empty() && !secret.is_empty())
-            .ok_or_else(|| ConfigError::MalformedCredentials {
+            .ok_or(ConfigError::MalformedCredentials {
                 variable: "AGENTYARD_GIT_CREDENTIALS",
             })?;
         let (username, secret) = secret.split_once(':').unwrap_or((USERNAME, secret));

@@ -1,7 +1,7 @@
 //! Addresses of repositories: the few forms that are accepted, and everything else refused.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use url::{Host, Url};
 
@@ -256,16 +256,6 @@ fn path_of(url: &Url) -> Result<&str, &'static str> {
         return Err("it contains control characters");
     }
     Ok(path)
-}
-
-/// The directory that a place on this machine is, as it was given.
-impl Place {
-    pub(crate) fn local(&self) -> Option<&Path> {
-        match self {
-            Self::Local(path) => Some(path),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -70,14 +70,11 @@ impl Work<'_> {
     /// Pushes a branch.
     pub fn push(&self, options: &PushOptions) -> Result<Pushed, Error> {
         let current = self.current_branch();
-        let branch = match options.branch.clone().or(current) {
-            Some(branch) => branch,
-            None => {
-                return Err(Error::state(
-                    "no branch is checked out, so there is none to push",
-                    "pass `branch`",
-                ));
-            }
+        let Some(branch) = options.branch.clone().or(current) else {
+            return Err(Error::state(
+                "no branch is checked out, so there is none to push",
+                "pass `branch`",
+            ));
         };
         let target = options.remote_branch.clone().unwrap_or_else(|| branch.clone());
         self.check_destruction(options, &target)?;

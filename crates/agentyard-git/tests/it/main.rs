@@ -15,6 +15,7 @@ mod log_differential;
 mod log_filters;
 mod network_fetch;
 mod network_hostile;
+mod network_person;
 mod network_push;
 mod network_support;
 mod races;
