@@ -7,16 +7,21 @@ mod changelog;
 mod checkout;
 mod cherry_pick;
 mod clean;
+mod clone;
 mod commit;
 mod conflicts;
 mod diff;
+mod fetch;
 mod kept;
 mod left_out;
 mod lines;
 mod log;
 mod merge;
 mod patch;
+mod pull;
+mod push;
 mod rebase;
+mod remote;
 mod reset;
 mod show;
 mod stash;
@@ -43,6 +48,11 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<rebase::GitRebase>(),
     Entry::of::<changelog::GitChangelogAnalyze>(),
     Entry::of::<wrapup::GitWrapupInstructions>(),
+    Entry::of::<clone::GitClone>(),
+    Entry::of::<remote::GitRemote>(),
+    Entry::of::<fetch::GitFetch>(),
+    Entry::of::<pull::GitPull>(),
+    Entry::of::<push::GitPush>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),
 ];
