@@ -48,6 +48,7 @@ mod status_limits;
 mod status_nested;
 mod status_states;
 mod status_watched;
+mod status_watched_changes;
 mod status_watched_differential;
 mod tags;
 mod worktrees;
