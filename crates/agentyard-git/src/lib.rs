@@ -16,6 +16,7 @@
 //!   [`display_path`].
 
 mod branches;
+mod init;
 mod log;
 mod reflog;
 mod remotes;
@@ -43,9 +44,11 @@ mod text;
 mod descriptor;
 mod history;
 mod index;
+mod new_directory;
 mod raw_commit;
 mod raw_tag;
 mod remote_url;
+mod remove_tree;
 mod renames;
 mod tree_diff;
 mod upstream;
@@ -54,6 +57,7 @@ pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
+pub use init::{InitOptions, Initialized, ObjectFormat};
 pub use log::{
     CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,
     MAX_COMPARED_FILE, MAX_COUNT, MAX_STAT_FILES, Merges,
@@ -76,5 +80,9 @@ pub use status::{
 };
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
-pub use work::{AddOptions, Added, CommitOptions, Committed, Kept, Lines, Progress, Work};
+pub use work::{
+    AddOptions, Added, BranchChange, BranchCreation, BranchDeletion, BranchRename, CommitOptions, Committed,
+    Kept, Lines, Progress, SignatureKind, TagChange, TagCreation, TagVerification, Work, WorktreeAddition,
+    WorktreeChange, WorktreeRemoval,
+};
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

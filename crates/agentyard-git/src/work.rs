@@ -1,7 +1,10 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod branch;
 mod commit;
+mod tag;
+mod worktree;
 
 mod keep;
 pub(crate) mod locks;
@@ -14,9 +17,12 @@ use std::sync::atomic::AtomicBool;
 use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
 use crate::{Error, Repository};
 pub use add::{AddOptions, Added};
+pub use branch::{BranchChange, BranchCreation, BranchDeletion, BranchRename};
 pub use commit::{CommitOptions, Committed, Lines};
 pub use keep::Kept;
 pub use progress::Progress;
+pub use tag::{SignatureKind, TagChange, TagCreation, TagVerification};
+pub use worktree::{WorktreeAddition, WorktreeChange, WorktreeRemoval};
 
 /// A repository, and the means to change it.
 ///

@@ -8,11 +8,14 @@ mod support;
 
 mod add;
 mod branches;
+mod branching;
 mod commit;
 mod environment;
 mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
+mod initialising;
+mod linking;
 mod log;
 mod log_differential;
 mod log_filters;
@@ -30,6 +33,7 @@ mod status_index;
 mod status_limits;
 mod status_nested;
 mod status_states;
+mod tagging;
 mod tags;
 mod worktrees;
 
