@@ -30,8 +30,10 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Commit, Committed, Conflict, Conflicted, DecorationKind, Kept, LeftOut, Moved,
-    Operation as OperationInProgress, Person, Remote, Staged, Status, Tag,
+    Added, Branch, BranchChange, Commit, Committed, Conflict, Conflicted, DecorationKind, Head, Initialized,
+    Kept, LeftOut, Moved, ObjectFormat, Operation as OperationInProgress, Person, ReflogEntry, Remote,
+    SignatureKind, Staged, Status, Tag, TagChange, TagDetails, TagSort, TagTarget, TagVerification, Worktree,
+    WorktreeChange,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -39,8 +41,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, CommitRequest, History, HistoryRequest, In, Repositories, RepositorySettings,
-    RepositoryStatus, Snapshot,
+    AddRequest, BranchAnswer, BranchMode, BranchRequest, CommitRequest, History, HistoryRequest, In,
+    InitRequest, Reflog, Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus, Snapshot,
+    TagAnswer, TagMode, TagRequest, WorkingDirectoryNeeds, WorktreeAnswer, WorktreeMode, WorktreeRequest,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

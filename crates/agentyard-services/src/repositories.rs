@@ -2,11 +2,17 @@
 //!
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
+mod arguments;
+mod branching;
 mod changing;
 mod committing;
 mod failures;
+mod initialising;
+mod linking;
 mod reading;
+mod reflog;
 mod staging;
+mod tagging;
 mod working_directory;
 
 use std::path::{Path, PathBuf};
@@ -22,13 +28,18 @@ use crate::audit::AuditLog;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
+pub use branching::{BranchAnswer, BranchMode, BranchRequest};
 pub use changing::In;
 use changing::Turns;
 pub use committing::CommitRequest;
 use failures::from_git;
+pub use initialising::InitRequest;
+pub use linking::{WorktreeAnswer, WorktreeMode, WorktreeRequest};
 pub use reading::{History, HistoryRequest, RepositoryStatus};
+pub use reflog::Reflog;
 pub use staging::AddRequest;
-pub use working_directory::Snapshot;
+pub use tagging::{TagAnswer, TagMode, TagRequest};
+pub use working_directory::{RepositorySnapshot, Snapshot, WorkingDirectoryNeeds};
 
 /// How many repositories are read at the same time. More would only take turns on the
 /// cores, and each holds memory while it waits.

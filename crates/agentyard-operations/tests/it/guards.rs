@@ -12,6 +12,9 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
     let repository = platform.repository.path().display().to_string();
     let arguments = match operation.entry().name {
         "git_status" | "git_log" | "git_set_working_dir" => json!({ "path": repository }),
+        "git_branch" | "git_tag" | "git_worktree" | "git_reflog" | "git_init" => {
+            json!({ "path": repository })
+        }
         "git_commit" => json!({ "path": repository, "message": "Begin", "allow_empty": true }),
         "git_add" => json!({ "path": repository, "all": true }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
