@@ -266,10 +266,7 @@ fn not_every_working_tree_is_removed() {
     let work = Work::new(&git, &inside, agentyard_git::Trust::Untrusted, &GO_ON, &|_| {});
     assert!(message(work.remove_worktree(&removal(".", true))).contains("in which the call works"));
     // One whose `.git` was changed to lead to another repository.
-    yard.write(
-        "topic/.git",
-        &format!("gitdir: {}\n", yard.path(".git").display()),
-    );
+    yard.write("topic/.git", format!("gitdir: {}\n", yard.path(".git").display()));
     let changed = refusal("topic");
     assert!(yard.path("topic/file").exists(), "{changed}");
 }

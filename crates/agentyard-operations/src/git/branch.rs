@@ -22,8 +22,8 @@ const MAX_LIMIT: u32 = 1000;
 
 pub(super) struct GitBranch;
 
-/// List, create, delete and rename branches, or set what they follow. What is deleted or
-/// moved stays reachable under `refs/agentyard/kept`.
+/// List, create, delete and rename branches, or set their upstream. Commits that lose
+/// their branch are kept under `refs/agentyard/kept`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitBranchInput {
@@ -32,39 +32,38 @@ pub(super) struct GitBranchInput {
     /// What to do.
     #[serde(default)]
     mode: Mode,
-    /// The branch; rename and upstream modes default to the current one.
+    /// The branch; to rename or for an upstream, the current one by default.
     branch_name: Option<String>,
     /// rename: the new name.
     new_branch_name: Option<String>,
-    /// create: where it begins (default HEAD); it follows a remote branch.
+    /// create: the commit (default HEAD), or a remote branch to follow.
     start_point: Option<String>,
-    /// set_upstream: the branch to follow, such as `origin/main`.
+    /// set_upstream: such as `origin/main`.
     upstream: Option<String>,
-    /// Move or replace an existing branch, delete an unmerged one.
+    /// Move or replace a branch, delete an unmerged one.
     #[serde(default)]
     force: bool,
-    /// Required to delete, move or replace.
+    /// Needed to delete, move or replace.
     #[serde(default)]
     confirm: bool,
-    /// list, delete: remote-tracking branches instead.
+    /// list, delete: remote-tracking branches.
     #[serde(default)]
     remote: bool,
-    /// list: remote-tracking branches too.
+    /// list: these and local ones.
     #[serde(default)]
     all: bool,
-    /// list: merged into this commit; `true`: into HEAD.
+    /// list: into this commit, or `true` for HEAD.
     merged: Option<Base>,
-    /// list: not merged into it.
+    /// list: the opposite.
     no_merged: Option<Base>,
-    /// list: with this commit in their history.
+    /// list: that have this commit.
     contains: Option<String>,
     /// list: text in the name.
     pattern: Option<String>,
-    /// list: the order.
+    /// list: order.
     #[serde(default)]
     sort: Sort,
-    /// list: 200 by default.
-    #[schemars(range(min = 1, max = 1000))]
+    /// 200 by default.
     limit: Option<u32>,
     /// `next_cursor` of the page before.
     cursor: Option<Cursor>,

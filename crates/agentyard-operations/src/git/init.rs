@@ -12,14 +12,13 @@ use crate::output::Output;
 
 pub(super) struct GitInit;
 
-/// Make a git repository; directories that are missing are made too. An existing
-/// repository is left as it is.
+/// Make a git repository, with missing directories. An existing one is left as it is.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitInitInput {
-    /// Directory: absolute, or relative to the working directory (default `.`).
+    /// Directory: absolute, or relative to the working directory.
     path: Option<PathBuf>,
-    /// Name of the first branch; your `init.defaultBranch` or `main` by default.
+    /// Your `init.defaultBranch` or `main` by default.
     initial_branch: Option<String>,
     /// Without a working tree.
     #[serde(default)]

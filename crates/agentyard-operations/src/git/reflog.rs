@@ -20,8 +20,7 @@ const MAX_COUNT: u32 = 1000;
 
 pub(super) struct GitReflog;
 
-/// List where a branch or HEAD pointed before, newest first: the way back to commits
-/// that no branch has any more.
+/// List where HEAD or a branch pointed before, newest first: the way back to lost commits.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitReflogInput {
@@ -30,8 +29,7 @@ pub(super) struct GitReflogInput {
     /// HEAD (default), a branch, `origin/main`, or `stash`.
     #[serde(rename = "ref")]
     reference: Option<String>,
-    /// How many entries at most; 25 by default.
-    #[schemars(range(min = 1, max = 1000))]
+    /// 25 by default.
     max_count: Option<u32>,
     /// `next_cursor` of the page before.
     cursor: Option<Cursor>,

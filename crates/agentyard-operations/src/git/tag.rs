@@ -20,7 +20,7 @@ const MAX_LIMIT: u32 = 1000;
 
 pub(super) struct GitTag;
 
-/// List, create, delete and verify tags. What is deleted or moved stays reachable under
+/// List, create, delete tags or verify their signature. What loses its tag is kept under
 /// `refs/agentyard/kept`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,30 +30,29 @@ pub(super) struct GitTagInput {
     /// What to do.
     #[serde(default)]
     mode: Mode,
-    /// create, delete, verify: the tag.
+    /// All modes but list.
     tag_name: Option<String>,
-    /// create: what it stands for (default HEAD); list: only tags that have it in their history.
+    /// create: default HEAD; list: only tags that have it.
     commit: Option<String>,
-    /// create: the message of an annotated tag.
+    /// create: makes it annotated.
     message: Option<String>,
-    /// create: annotated; implied by `message`.
+    /// create: needs a message.
     #[serde(default)]
     annotated: bool,
-    /// create: signed with your key; your settings decide by default.
+    /// create: as your git settings say by default.
     sign: Option<bool>,
-    /// create: move an existing tag.
+    /// create: move the tag.
     #[serde(default)]
     force: bool,
-    /// Required to delete or move.
+    /// Needed to delete or move.
     #[serde(default)]
     confirm: bool,
     /// list: text in the name.
     pattern: Option<String>,
-    /// list: the order.
+    /// list: order.
     #[serde(default)]
     sort: Sort,
-    /// list: 100 by default.
-    #[schemars(range(min = 1, max = 1000))]
+    /// 100 by default.
     limit: Option<u32>,
     /// `next_cursor` of the page before.
     cursor: Option<Cursor>,

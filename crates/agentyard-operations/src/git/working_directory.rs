@@ -22,7 +22,7 @@ pub(super) struct GitSetWorkingDir;
 pub(super) struct GitSetWorkingDirInput {
     /// Absolute path of a directory in the repository.
     path: PathBuf,
-    /// Refuse a directory that is in no repository (default true).
+    /// Refuse a directory in no repository; default true.
     validate_git_repo: Option<bool>,
     /// Make a repository there when there is none.
     #[serde(default)]

@@ -17,8 +17,8 @@ use crate::output::Output;
 
 pub(super) struct GitWorktree;
 
-/// List, add, remove and move further working trees of a repository. Changes in one that
-/// is removed stay reachable under `refs/agentyard/kept`.
+/// List, add, move, lock, remove and prune working trees. Changes in one that is removed
+/// are kept under `refs/agentyard/kept`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitWorktreeInput {
@@ -27,26 +27,26 @@ pub(super) struct GitWorktreeInput {
     /// What to do.
     #[serde(default)]
     mode: Mode,
-    /// Its directory: absolute, or relative to the repository's top. All modes but list and prune.
+    /// Absolute, or relative to the repository's top.
     worktree_path: Option<String>,
-    /// add: the branch to check out, made when new; the directory's name by default.
+    /// add: existing or new; named like the directory by default.
     branch: Option<String>,
-    /// add: where a new branch begins, or what to check out without a branch.
+    /// add: start of a new branch, or what to check out.
     commitish: Option<String>,
-    /// add: check out a commit, and no branch.
+    /// add: without a branch.
     #[serde(default)]
     detach: bool,
-    /// add: although the branch is checked out elsewhere.
+    /// add: a branch that is checked out elsewhere.
     #[serde(default)]
     force: bool,
-    /// move: the new directory.
+    /// move: where to.
     new_path: Option<String>,
     /// lock: why.
     reason: Option<String>,
     /// prune: only tell.
     #[serde(default)]
     dry_run: bool,
-    /// Required to remove one with changes.
+    /// Needed to remove one with changes.
     #[serde(default)]
     confirm: bool,
 }

@@ -92,7 +92,7 @@ impl Work<'_> {
         if object.kind != gix::objs::Kind::Tag {
             return Ok(None);
         }
-        let kinds = object.data.lines().filter_map(|line| {
+        let mut kinds = object.data.lines().rev().filter_map(|line| {
             let line = line.strip_prefix(b"gpgsig ").unwrap_or(line);
             let line = line.strip_prefix(b"gpgsig-sha256 ").unwrap_or(line);
             match line {
@@ -102,7 +102,7 @@ impl Work<'_> {
                 _ => None,
             }
         });
-        Ok(kinds.last())
+        Ok(kinds.next())
     }
 }
 
