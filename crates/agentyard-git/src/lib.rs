@@ -16,8 +16,11 @@
 //!   [`display_path`].
 
 mod branches;
+mod conflicts;
 mod init;
 mod log;
+mod objects;
+mod rebase_progress;
 mod reflog;
 mod remotes;
 mod repository;
@@ -26,6 +29,7 @@ mod snapshot;
 mod stashes;
 mod status;
 mod tags;
+mod touched;
 mod worktrees;
 
 mod program;
@@ -55,6 +59,7 @@ mod upstream;
 
 pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
+pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use init::{InitOptions, Initialized, ObjectFormat};
@@ -65,10 +70,12 @@ pub use log::{
 pub use message::{Author, Message, Trailer};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
 pub use object_id::{InvalidObjectId, ObjectId};
+pub use objects::{BlobObject, CommitObject, Object, ObjectName, TagObject, TreeEntry, TreeObject};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
+pub use rebase_progress::RebaseProgress;
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
 pub use remotes::Remote;
-pub use repository::{Repository, repository_elsewhere};
+pub use repository::{KeepLimits, KeptRepositories, Repository, repository_elsewhere};
 pub use repository_path::RepositoryPath;
 pub use revision::Revision;
 pub use roots::{Confined, Roots};
@@ -80,9 +87,14 @@ pub use status::{
 };
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
+pub use touched::Touched;
 pub use work::{
-    AddOptions, Added, BranchChange, BranchCreation, BranchDeletion, BranchRename, CommitOptions, Committed,
-    Kept, Lines, Progress, SignatureKind, TagChange, TagCreation, TagVerification, Work, WorktreeAddition,
-    WorktreeChange, WorktreeRemoval,
+    AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
+    BranchRename, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
+    CherryPickResult, CherryPicked, CommitOptions, Committed, Diff, DiffQuery, FastForward, Favor,
+    Integrated, Integration, IntegrationResult, Kept, Lines, MAX_BLAME_LINES, MergeOptions, MergePreview,
+    MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions, RebaseResult, RebaseStop, Rebased,
+    ResetDone, ResetMode, ResetOptions, SignatureKind, TagChange, TagCreation, TagVerification, Work,
+    WorktreeAddition, WorktreeChange, WorktreeRemoval,
 };
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -38,6 +38,22 @@ impl Revision {
         &self.0
     }
 
+    /// The object that the revision names, of whatever kind.
+    pub(crate) fn resolve_object(&self, local: &gix::Repository) -> Result<gix::ObjectId, Error> {
+        let unknown = |source| Error::UnknownRevision {
+            revision: self.0.clone(),
+            source,
+        };
+        let expanded = expand_upstreams(local, &self.0).ok_or_else(|| unknown(None))?;
+        let spec = local
+            .rev_parse(expanded.as_str())
+            .map_err(|source| unknown(Some(Box::new(source))))?;
+        match spec.detach() {
+            Spec::Include(id) => Ok(id),
+            _ => Err(invalid(&self.0, "name a single object, not a range")),
+        }
+    }
+
     /// The one commit that the revision names in a repository.
     pub(crate) fn resolve_commit(&self, local: &gix::Repository) -> Result<gix::ObjectId, Error> {
         let range = self.resolve(local)?;

@@ -38,6 +38,26 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().filter(|&character| !is_control(character)).collect()
 }
 
+/// Content of a repository with what could steer a terminal made visible (`\x1b`, `\r`), except line feed and
+/// tab, and what is not UTF-8 replaced.
+pub(crate) fn escaped(content: &[u8]) -> String {
+    let decoded = content.to_str_lossy();
+    let needs_escape = |character: char| is_control(character) && !matches!(character, '\n' | '\t');
+    if !decoded.contains(needs_escape) {
+        return decoded.into_owned();
+    }
+    let mut shown = String::with_capacity(decoded.len() + 64);
+    for character in decoded.chars() {
+        match character {
+            '\r' => shown.push_str("\\r"),
+            _ if !needs_escape(character) => shown.push(character),
+            _ if character.is_ascii() => shown.push_str(&format!("\\x{:02x}", u32::from(character))),
+            _ => shown.extend(character.escape_unicode()),
+        }
+    }
+    shown
+}
+
 fn needs_quoting(character: char) -> bool {
     matches!(character, '"' | '\\') || is_control(character)
 }
@@ -123,6 +143,16 @@ mod tests {
             let shown = display_path(path.as_bstr());
             assert_eq!(parse_path(&shown), path.as_bstr());
         }
+    }
+
+    #[test]
+    fn controls_in_content_are_made_visible() {
+        assert_eq!(
+            escaped(b"a\x1b[1m\r\n\tb\xff\x07"),
+            "a\\x1b[1m\\r\n\tb\u{fffd}\\x07"
+        );
+        assert_eq!(escaped("\u{202e}\u{9b}ä".as_bytes()), "\\u{202e}\\u{9b}ä");
+        assert_eq!(escaped("plain ü\n".as_bytes()), "plain ü\n");
     }
 
     #[test]

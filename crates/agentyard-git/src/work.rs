@@ -1,13 +1,25 @@
 //! Changing a repository, through the git program.
 
 mod add;
+mod blame;
 mod branch;
+mod checkout;
+mod cherry_pick;
 mod commit;
+mod diff;
+mod integrate;
+mod merge;
+mod rebase;
+mod reset;
 mod tag;
 mod worktree;
 
+mod changed_files;
+mod in_progress;
+mod in_the_way;
 mod keep;
 pub(crate) mod locks;
+mod loss;
 mod progress;
 mod saved_index;
 mod signing;
@@ -15,12 +27,21 @@ mod signing;
 use std::sync::atomic::AtomicBool;
 
 use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
-use crate::{Error, Repository};
+use crate::{Error, Object, ObjectName, Repository};
 pub use add::{AddOptions, Added};
+pub use blame::{Blame, BlameBlock, BlameQuery, MAX_BLAME_LINES, Moves};
 pub use branch::{BranchChange, BranchCreation, BranchDeletion, BranchRename};
+pub use changed_files::ChangedFiles;
+pub use checkout::{CheckedOut, CheckoutOptions};
+pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
 pub use commit::{CommitOptions, Committed, Lines};
+pub use diff::{Between, Change, ChangedFile, Diff, DiffQuery};
+pub use integrate::{Integrated, Integration, IntegrationResult};
 pub use keep::Kept;
+pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged};
 pub use progress::Progress;
+pub use rebase::{RebaseOptions, RebaseResult, RebaseStop, Rebased};
+pub use reset::{ResetDone, ResetMode, ResetOptions};
 pub use tag::{SignatureKind, TagChange, TagCreation, TagVerification};
 pub use worktree::{WorktreeAddition, WorktreeChange, WorktreeRemoval};
 
@@ -66,8 +87,14 @@ impl<'a> Work<'a> {
         self.trust
     }
 
-    pub(crate) fn cancel(&self) -> &'a AtomicBool {
+    /// The flag that ends it when set.
+    pub fn cancel(&self) -> &'a AtomicBool {
         self.cancel
+    }
+
+    /// The object of a name.
+    pub fn object(&self, name: &ObjectName) -> Result<Object, Error> {
+        self.repository.object(name, self.cancel)
     }
 
     pub(crate) fn report(&self, progress: Progress) {

@@ -1,18 +1,32 @@
 //! Repositories: status, history, and the directory that `.` stands for.
 
 mod add;
+mod blame;
 mod branch;
 mod changed_files;
+mod changelog;
+mod checkout;
+mod cherry_pick;
 mod commit;
+mod conflicts;
+mod diff;
 mod init;
+mod kept;
 mod left_out;
+mod lines;
 mod log;
+mod merge;
+mod patch;
+mod rebase;
 mod reflog;
+mod reset;
 mod short_id;
+mod show;
 mod status;
 mod tag;
 mod working_directory;
 mod worktree;
+mod wrapup;
 
 use crate::registry::Entry;
 
@@ -20,12 +34,22 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<init::GitInit>(),
     Entry::of::<status::GitStatus>(),
     Entry::of::<add::GitAdd>(),
+    Entry::of::<reset::GitReset>(),
     Entry::of::<commit::GitCommit>(),
+    Entry::of::<checkout::GitCheckout>(),
+    Entry::of::<diff::GitDiff>(),
+    Entry::of::<show::GitShow>(),
+    Entry::of::<blame::GitBlame>(),
+    Entry::of::<cherry_pick::GitCherryPick>(),
     Entry::of::<log::GitLog>(),
     Entry::of::<branch::GitBranch>(),
     Entry::of::<tag::GitTag>(),
     Entry::of::<worktree::GitWorktree>(),
     Entry::of::<reflog::GitReflog>(),
+    Entry::of::<merge::GitMerge>(),
+    Entry::of::<rebase::GitRebase>(),
+    Entry::of::<changelog::GitChangelogAnalyze>(),
+    Entry::of::<wrapup::GitWrapupInstructions>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),
 ];

@@ -21,6 +21,7 @@ mod tokens;
 
 mod trust;
 
+mod changes;
 mod history_cursor;
 mod working_directories;
 
@@ -30,20 +31,30 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Branch, BranchChange, Commit, Committed, Conflict, Conflicted, DecorationKind, Head, Initialized,
-    Kept, LeftOut, Moved, ObjectFormat, Operation as OperationInProgress, Person, ReflogEntry, Remote,
-    SignatureKind, Staged, Status, Tag, TagChange, TagDetails, TagSort, TagTarget, TagVerification, Worktree,
-    WorktreeChange,
+    Added, Blame, BlameBlock, BlobObject, Branch, BranchChange, Change, ChangedFile, CheckedOut, Commit,
+    CommitObject, Committed, Conflict, Conflicted, DecorationKind, Diff, Head, Initialized, Kept, LeftOut,
+    Moved, Moves, Object, ObjectFormat, Operation as OperationInProgress, Person, ReflogEntry, Remote,
+    ResetDone, ResetMode, SignatureKind, Staged, Status, Tag, TagChange, TagDetails, TagObject, TagSort,
+    TagTarget, TagVerification, TreeObject, Worktree, WorktreeChange,
+};
+pub use agentyard_git::{
+    ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
+    ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
+    MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
 };
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
+pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, BranchAnswer, BranchMode, BranchRequest, CommitRequest, History, HistoryRequest, In,
-    InitRequest, Reflog, Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus, Snapshot,
-    TagAnswer, TagMode, TagRequest, WorkingDirectoryNeeds, WorktreeAnswer, WorktreeMode, WorktreeRequest,
+    AddRequest, BlameRequest, BranchAnswer, BranchMode, BranchRequest, ChangelogRequest, ChangelogReviews,
+    CheckoutRequest, CherryPickRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, Document, History,
+    HistoryRequest, In, InitRequest, MergeAnswer, MergeMode, MergeRequest, RebaseRequest, Reflog,
+    Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus, ResetRequest, SequenceMode,
+    ShowRequest, Shown, Snapshot, Step as WrapupStep, TagAnswer, TagMode, TagRequest, WorkingDirectoryNeeds,
+    WorktreeAnswer, WorktreeMode, WorktreeRequest, Wrapup,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -4,23 +4,32 @@
 
 mod arguments;
 mod branching;
+mod changelog;
 mod changing;
+mod checking_out;
+mod cherry_picking;
 mod committing;
+mod comparing;
 mod failures;
 mod initialising;
 mod linking;
+mod merging;
 mod reading;
+mod rebasing;
 mod reflog;
+mod resetting;
+mod showing;
 mod staging;
 mod tagging;
 mod working_directory;
+mod wrapup;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agentyard_git::{self as git, Git, Repository, Roots};
+use agentyard_git::{self as git, Git, KeepLimits, KeptRepositories, Repository, Roots};
 use agentyard_model::{Caller, Clock, TenantId};
 use tokio::sync::Semaphore;
 
@@ -29,17 +38,26 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
 pub use branching::{BranchAnswer, BranchMode, BranchRequest};
+pub use changelog::{ChangelogRequest, ChangelogReviews};
 pub use changing::In;
 use changing::Turns;
+pub use checking_out::CheckoutRequest;
+pub use cherry_picking::CherryPickRequest;
 pub use committing::CommitRequest;
+pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
 pub use initialising::InitRequest;
 pub use linking::{WorktreeAnswer, WorktreeMode, WorktreeRequest};
+pub use merging::{MergeAnswer, MergeMode, MergeRequest};
 pub use reading::{History, HistoryRequest, RepositoryStatus};
+pub use rebasing::{RebaseRequest, SequenceMode};
 pub use reflog::Reflog;
+pub use resetting::ResetRequest;
+pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
 pub use tagging::{TagAnswer, TagMode, TagRequest};
 pub use working_directory::{RepositorySnapshot, Snapshot, WorkingDirectoryNeeds};
+pub use wrapup::{Document, Step, Wrapup};
 
 /// How many repositories are read at the same time. More would only take turns on the
 /// cores, and each holds memory while it waits.
@@ -53,10 +71,12 @@ const MAX_STATUS_PATHS: usize = 100_000;
 pub struct Repositories {
     roots: Roots,
     working_directories: WorkingDirectories,
+    kept: Arc<KeptRepositories>,
     readers: Semaphore,
     timeout: Duration,
     clock: Clock,
     git: Arc<Git>,
+    wrapup_instructions: Option<PathBuf>,
     turns: Turns,
     audit: AuditLog,
     trust: TrustedRepositories,
@@ -72,6 +92,8 @@ pub struct RepositorySettings {
     pub timeout: Duration,
     /// The git program, and what it may do.
     pub git: Git,
+    /// A file with what the operator wants to be heeded before work is called done.
+    pub wrapup_instructions: Option<PathBuf>,
 }
 
 impl Repositories {
@@ -84,10 +106,12 @@ impl Repositories {
         Self {
             roots: settings.roots,
             working_directories: settings.working_directories,
+            kept: Arc::new(KeptRepositories::new(KeepLimits::default())),
             readers: Semaphore::new(READERS),
             timeout: settings.timeout,
             clock,
             git: Arc::new(settings.git),
+            wrapup_instructions: settings.wrapup_instructions,
             turns: Turns::default(),
             audit,
             trust,
@@ -102,9 +126,10 @@ impl Repositories {
     ) -> Result<T> {
         let roots = self.roots_of(caller)?;
         let directory = self.directory(caller, path).await?;
+        let kept = Arc::clone(&self.kept);
         self.in_background(move |cancel| {
             let confined = roots.resolve(&directory)?;
-            work(&Repository::open(&confined)?, cancel)
+            work(&*kept.open(&confined)?, cancel)
         })
         .await
     }

@@ -55,6 +55,7 @@ impl TestPlatform {
                 },
                 ..GitSettings::default()
             }),
+            wrapup_instructions: None,
         };
         let services = Arc::new(Services::new(&store, repositories, clock.clone()));
         Self {

@@ -148,6 +148,7 @@ pub(crate) fn platform(
         working_directories,
         timeout: Duration::from_millis(config.settings.git.timeout_ms),
         git: git(&setting.environment, behalf, &config.settings.git),
+        wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
     };
     Platform {
         services: Arc::new(Services::new(store, repositories, Clock::System)),

@@ -20,8 +20,22 @@ pub(crate) enum Reach {
     Merging,
     /// It signs, for which it runs the person's own signing program.
     Signing,
+    /// It merges contents and signs what comes of it.
+    SignedMerging,
     /// It talks to other machines.
     Network,
+}
+
+impl Reach {
+    /// Whether it runs the person's signing program.
+    pub(crate) fn signs(self) -> bool {
+        matches!(self, Self::Signing | Self::SignedMerging)
+    }
+
+    /// Whether it needs what the person has: keys, agents, credentials.
+    pub(super) fn needs_person(self) -> bool {
+        self.signs() || self == Self::Network
+    }
 }
 
 /// For every process. What is acknowledged is on disk, nobody is asked, nothing runs in the background.
@@ -69,6 +83,9 @@ const UNTRUSTED: &[(&str, &str)] = &[
     ("fetch.fsckObjects", "true"),
     ("receive.fsckObjects", "true"),
 ];
+
+/// How many filters are named. A repository with more has made its point.
+const MAX_FILTERS: usize = 20;
 
 /// What becomes of a key that stands in the configuration of a repository that is not trusted.
 #[derive(Debug, PartialEq, Eq)]
@@ -123,7 +140,7 @@ pub(crate) fn programs(repository: &Repository) -> Vec<String> {
         matches!(
             key.full().to_ascii_lowercase().as_str(),
             "core.hookspath" | "core.fsmonitor"
-        ) || [Reach::Repository, Reach::Merging, Reach::Signing, Reach::Network]
+        ) || [Reach::Repository, Reach::SignedMerging, Reach::Network]
             .into_iter()
             .any(|reach| key.fate(reach) != Fate::Harmless)
     });
@@ -159,6 +176,7 @@ pub(crate) fn left_out(repository: &Repository, hooks: &[&str]) -> LeftOut {
         .map(|name| text::one_line(&name))
         .collect();
     filters.dedup();
+    filters.truncate(MAX_FILTERS);
     LeftOut { hooks, filters }
 }
 
@@ -186,8 +204,12 @@ impl Key {
             ("filter", "required") => Fate::Becomes("false"),
             ("diff", "command" | "textconv" | "external") => Fate::Becomes(""),
             ("trailer", "command" | "cmd") => Fate::Becomes(""),
-            ("gpg", "program" | "defaultkeycommand") if reach == Reach::Signing => Fate::Refused,
-            ("merge", "driver") if reach == Reach::Merging => Fate::Refused,
+            // Each line of a rebase's plan is made by it, and a line may name a program.
+            ("rebase", "instructionformat") => Fate::Becomes("%s"),
+            // Options for the command line.
+            ("branch", "mergeoptions") => Fate::Becomes(""),
+            ("gpg", "program" | "defaultkeycommand") if reach.signs() => Fate::Refused,
+            ("merge", "driver") if matches!(reach, Reach::Merging | Reach::SignedMerging) => Fate::Refused,
             ("remote", "uploadpack") => Fate::Becomes("git-upload-pack"),
             ("remote", "receivepack") => Fate::Becomes("git-receive-pack"),
             ("remote", "promisor") => Fate::Becomes("false"),

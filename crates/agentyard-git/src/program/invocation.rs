@@ -232,9 +232,7 @@ impl<'a> Invocation<'a> {
     pub(crate) fn run_whatever_it_answers(mut self) -> Result<Finished, Error> {
         let input = std::mem::take(&mut self.input);
         let command = self.command()?;
-        let is_free = self.unconfined
-            || self.trust == Trust::Trusted
-            || matches!(self.reach, Reach::Network | Reach::Signing);
+        let is_free = self.unconfined || self.trust == Trust::Trusted || self.reach.needs_person();
         let confinement = if is_free {
             None
         } else {
@@ -269,9 +267,7 @@ impl<'a> Invocation<'a> {
         let mut command = Command::new(&self.git.program);
         command.env_clear();
         let person = self.git.settings.person.as_ref();
-        let needs_person = self.unconfined
-            || self.trust == Trust::Trusted
-            || matches!(self.reach, Reach::Network | Reach::Signing);
+        let needs_person = self.unconfined || self.trust == Trust::Trusted || self.reach.needs_person();
         match person {
             Some(person) => {
                 let environment = person.environment.iter();

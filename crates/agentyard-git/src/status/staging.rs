@@ -27,6 +27,23 @@ impl Staged {
             + self.type_changed.len()
     }
 
+    /// The files, both names of those that moved, sorted.
+    pub fn paths(&self) -> Vec<String> {
+        let moved = self.renamed.iter().flat_map(|moved| [&moved.from, &moved.to]);
+        let mut paths: Vec<String> = self
+            .added
+            .iter()
+            .chain(&self.modified)
+            .chain(&self.deleted)
+            .chain(moved)
+            .chain(self.copied.iter().map(|moved| &moved.to))
+            .chain(&self.type_changed)
+            .cloned()
+            .collect();
+        paths.sort_unstable();
+        paths
+    }
+
     /// Whether none does.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -37,6 +54,11 @@ impl Repository {
     /// What is checked out.
     pub fn head(&self) -> Result<Head, Error> {
         head::head(&self.local())
+    }
+
+    /// An operation that was begun and waits to be continued or aborted.
+    pub fn operation(&self) -> Option<Operation> {
+        head::operation(&self.local())
     }
 
     /// Compares the last commit with the index. The work is in proportion to what is staged.

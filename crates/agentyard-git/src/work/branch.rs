@@ -235,7 +235,7 @@ impl Work<'_> {
 
     /// Fails for a branch whose history is protected.
     pub(crate) fn refuse_protected(&self, name: &BranchName, done: &str) -> Result<(), Error> {
-        if !self.git().settings().protected_branches.cover(name.as_str()) {
+        if !self.protects(Some(name.as_str())) {
             return Ok(());
         }
         Err(Error::refused(

@@ -84,7 +84,7 @@ impl Work<'_> {
         Ok(id)
     }
 
-    fn tree_of_commit(&self, commit: &ObjectId) -> Result<ObjectId, Error> {
+    pub(crate) fn tree_of_commit(&self, commit: &ObjectId) -> Result<ObjectId, Error> {
         let finished = self
             .invoke("rev-parse")
             .words(&["--verify", "--quiet"])
@@ -113,7 +113,8 @@ impl Work<'_> {
         }
     }
 
-    fn note<'b>(
+    /// A commit of the machine's own, which nobody need ever see.
+    pub(crate) fn note<'b>(
         &self,
         message: &str,
         tree: &ObjectId,

@@ -56,8 +56,8 @@ enum Checkout {
 impl Work<'_> {
     /// Adds a working tree.
     pub fn add_worktree(&self, addition: &WorktreeAddition) -> Result<WorktreeChange, Error> {
-        let path = self.place(&addition.path);
-        let checkout = self.checkout(addition, &path)?;
+        let path = self.worktree_path(&addition.path);
+        let checkout = self.wanted_checkout(addition, &path)?;
         let roots = self.repository().confined_common_dir().roots();
         let place = roots.make_directory(&path)?;
         if !place.is_new() && !is_empty(&place.directory)? {
@@ -66,7 +66,7 @@ impl Work<'_> {
                 "choose a directory that is empty or does not exist",
             ));
         }
-        match self.check_out(&checkout, addition.force, &place.directory) {
+        match self.check_out_at(&checkout, addition.force, &place.directory) {
             Ok(()) => {}
             Err(error) => {
                 place.undo();
@@ -105,7 +105,7 @@ impl Work<'_> {
                 "add another working tree for its branch, and remove this one",
             ));
         }
-        let target = self.place(to);
+        let target = self.worktree_path(to);
         let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(invalid(&target, "it names no directory"));
         };
@@ -182,14 +182,14 @@ impl Work<'_> {
     }
 
     /// The absolute path that a caller means.
-    fn place(&self, path: &str) -> PathBuf {
+    fn worktree_path(&self, path: &str) -> PathBuf {
         let repository = self.repository();
         let top = repository.worktree().unwrap_or(repository.git_dir());
         let path = text::parse_path(path);
         top.join(Path::new(OsStr::from_bytes(&path)))
     }
 
-    fn checkout(&self, addition: &WorktreeAddition, path: &Path) -> Result<Checkout, Error> {
+    fn wanted_checkout(&self, addition: &WorktreeAddition, path: &Path) -> Result<Checkout, Error> {
         let local = self.repository().local();
         let resolve = |revision: &Revision| revision.resolve_commit(&local).map(ObjectId::from);
         if addition.detach && addition.branch.is_some() {
@@ -253,7 +253,7 @@ impl Work<'_> {
         })
     }
 
-    fn check_out(&self, checkout: &Checkout, force: bool, directory: &Confined) -> Result<(), Error> {
+    fn check_out_at(&self, checkout: &Checkout, force: bool, directory: &Confined) -> Result<(), Error> {
         let mut invocation = self
             .invoke("worktree")
             .words(&["add", "--quiet"])
@@ -291,7 +291,7 @@ impl Work<'_> {
 
     /// The working tree of this repository that is at a path, whether its directory exists or not.
     fn find_worktree(&self, path: &str) -> Result<(Worktree, PathBuf), Error> {
-        let asked = self.place(path);
+        let asked = self.worktree_path(path);
         let roots = self.repository().confined_common_dir().roots();
         let path = match roots.open_directory(&asked) {
             Ok(directory) => directory.path().to_owned(),

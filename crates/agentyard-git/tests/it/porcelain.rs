@@ -21,6 +21,7 @@ pub(crate) fn check_in(yard: &Yard, directory: impl AsRef<Path>) -> Status {
         let ours = repository.status(&options, &GO_ON).unwrap();
         let mut theirs = git_status_in(yard, &yard.path(&directory), ignored);
         theirs.operation = ours.operation;
+        theirs.rebase.clone_from(&ours.rebase);
         assert_eq!(sorted(ours.clone()), theirs);
         ours
     };

@@ -185,6 +185,21 @@ impl Yard {
         work(&Work::new(&self.program(), &self.open(), trust, cancel, &|_| {}))
     }
 
+    /// As [`Yard::work`], in another repository of the root.
+    pub(crate) fn work_in<T>(
+        &self,
+        repository: &Repository,
+        work: impl FnOnce(&Work<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        work(&Work::new(
+            &self.program(),
+            repository,
+            Trust::Untrusted,
+            &GO_ON,
+            &|_| {},
+        ))
+    }
+
     /// As [`Yard::work`], with a setting of the person's own.
     pub(crate) fn work_with_setting<T>(
         &self,
@@ -244,6 +259,38 @@ impl Yard {
     pub(crate) fn log(&self, query: &LogQuery) -> LogPage {
         self.open().log(query, &GO_ON).unwrap()
     }
+}
+
+/// A repository whose `main` and `side` changed one file, and where `side` has another one.
+pub(crate) fn diverged(ours: &str, theirs: &str) -> Yard {
+    let yard = Yard::new();
+    yard.write("file", "content\n");
+    yard.commit("first");
+    yard.git(&["checkout", "--quiet", "-b", "side"]);
+    yard.write("file", theirs);
+    yard.write("only-side", "side\n");
+    yard.commit("side");
+    yard.git(&["checkout", "--quiet", "main"]);
+    yard.write("file", ours);
+    yard.commit("main");
+    yard
+}
+
+/// Everything that an operation which did nothing leaves alone: HEAD, branches, index, files, what is in progress.
+pub(crate) fn tree_state(yard: &Yard) -> String {
+    let git = |arguments: &[&str]| yard.git(arguments);
+    [
+        git(&["symbolic-ref", "-q", "HEAD"]),
+        git(&["for-each-ref", "refs/heads", "refs/tags", "refs/remotes"]),
+        git(&["ls-files", "--stage", "--debug"])
+            .lines()
+            .filter(|line| !line.starts_with("  "))
+            .collect(),
+        git(&["status", "--porcelain=v2", "--ignored", "--untracked-files=all"]),
+        git(&["diff", "--binary"]),
+        format!("{:?}", yard.status().operation),
+    ]
+    .join("\n---\n")
 }
 
 pub(crate) fn settings() -> GitSettings {

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use agentyard_model::{Cursor, Permission, Toolset};
-use agentyard_services::{Conflict, Error, Moved, OperationInProgress, RepositoryStatus, Result, Status};
+use agentyard_services::{Error, Moved, OperationInProgress, RepositoryStatus, Result, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::conflicts::{conflict_name, finishing_calls};
+use super::rebase::RebaseProgressView;
 use crate::level::{Level, LevelledField};
 use crate::operation::{Access, Context, Effect, Operation, Route};
 use crate::output::Output;
@@ -80,6 +82,12 @@ pub(super) struct StatusView {
     /// An operation that waits to be continued or aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation: Option<&'static str>,
+    /// How far a rebase in progress is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rebase: Option<RebaseProgressView>,
+    /// The calls that finish the operation.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    next: &'static [&'static str],
     /// Whether there is nothing to commit, add or resolve.
     clean: bool,
     /// How many files there are of each sort.
@@ -126,6 +134,12 @@ impl Output for StatusView {
 }
 
 impl StatusView {
+    /// Leaves out all but the first so many files, for answers that take no cursor; `git_status` lists the rest.
+    pub(super) fn keep_without_cursor(&mut self, count: usize) {
+        self.files.0.truncate(count);
+        self.truncated = true;
+    }
+
     pub(super) fn new(found: &RepositoryStatus, offset: usize) -> Self {
         Self::of(&found.repository, &found.status, offset)
     }
@@ -145,6 +159,8 @@ impl StatusView {
             ahead: distance.map(|distance| distance.ahead),
             behind: distance.map(|distance| distance.behind),
             operation: status.operation.map(operation_name),
+            rebase: status.rebase.as_ref().map(Into::into),
+            next: status.operation.map_or(&[], finishing_calls),
             clean,
             counts,
             files,
@@ -285,17 +301,5 @@ impl Serialize for Files {
             }
         }
         grouped.serialize(serializer)
-    }
-}
-
-fn conflict_name(conflict: Conflict) -> &'static str {
-    match conflict {
-        Conflict::BothDeleted => "both_deleted",
-        Conflict::AddedByUs => "added_by_us",
-        Conflict::DeletedByThem => "deleted_by_them",
-        Conflict::AddedByThem => "added_by_them",
-        Conflict::DeletedByUs => "deleted_by_us",
-        Conflict::BothAdded => "both_added",
-        Conflict::BothModified => "both_modified",
     }
 }

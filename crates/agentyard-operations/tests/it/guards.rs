@@ -11,12 +11,22 @@ use serde_json::{Map, Value, json};
 fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Map<String, Value> {
     let repository = platform.repository.path().display().to_string();
     let arguments = match operation.entry().name {
-        "git_status" | "git_log" | "git_set_working_dir" => json!({ "path": repository }),
         "git_branch" | "git_tag" | "git_worktree" | "git_reflog" | "git_init" => {
             json!({ "path": repository })
         }
+        "git_checkout" => json!({ "path": repository, "target": "main" }),
         "git_commit" => json!({ "path": repository, "message": "Begin", "allow_empty": true }),
+        "git_diff" | "git_status" | "git_log" | "git_reset" | "git_set_working_dir" => {
+            json!({ "path": repository })
+        }
+        "git_show" => json!({ "path": repository, "object": "HEAD" }),
+        "git_blame" => json!({ "path": repository, "file_path": "README.md" }),
+        "git_changelog_analyze" => json!({ "path": repository, "review_types": ["gaps", "storyline"] }),
+        "git_wrapup_instructions" => json!({ "path": repository }),
         "git_add" => json!({ "path": repository, "all": true }),
+        "git_cherry_pick" => json!({ "path": repository, "commits": ["HEAD"] }),
+        "git_merge" => json!({ "path": repository, "branch": "HEAD" }),
+        "git_rebase" => json!({ "path": repository, "upstream": "HEAD" }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),

@@ -1,8 +1,9 @@
 //! The directory that `.` stands for.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use agentyard_git::{self as git, Commit, Confined, Remote, Repository, Status, StatusOptions, Tag};
+use agentyard_git::{self as git, Commit, Confined, KeptRepositories, Remote, Status, StatusOptions, Tag};
 use agentyard_model::{Caller, Permission};
 
 use super::{InitRequest, MAX_STATUS_PATHS, Repositories, named};
@@ -77,9 +78,10 @@ impl Repositories {
     async fn look(&self, caller: &Caller, path: &Path, needs: WorkingDirectoryNeeds) -> Result<Snapshot> {
         let directory = self.directory(caller, Some(path)).await?;
         let roots = self.roots_of(caller)?;
+        let kept = Arc::clone(&self.kept);
         self.in_background(move |cancel| {
             let directory = roots.resolve(&directory)?;
-            let repository = match snapshot(&directory, cancel) {
+            let repository = match snapshot(&kept, &directory, cancel) {
                 Err(git::Error::NotARepository { .. }) if needs == WorkingDirectoryNeeds::Directory => None,
                 found => Some(found?),
             };
@@ -112,10 +114,11 @@ impl Repositories {
 }
 
 fn snapshot(
+    kept: &KeptRepositories,
     directory: &Confined,
     cancel: &std::sync::atomic::AtomicBool,
 ) -> Result<RepositorySnapshot, git::Error> {
-    let repository = Repository::open(directory)?;
+    let repository = kept.open(directory)?;
     let options = StatusOptions {
         limit: MAX_STATUS_PATHS,
         ..StatusOptions::default()

@@ -100,7 +100,7 @@ pub(crate) const ALIASES: &[Alias] = &[
     alias("GIT_COMMITTER_EMAIL", Effect::Sets("git.committer_email")),
     alias(
         "GIT_WRAPUP_INSTRUCTIONS_PATH",
-        Effect::Nothing("this version has no `git_wrapup_instructions`"),
+        Effect::Sets("git.wrapup_instructions_path"),
     ),
     // Logs.
     alias(

@@ -32,6 +32,9 @@ pub(crate) struct GitSettings {
     pub(crate) sign_commits: bool,
     /// Branches that are never deleted, force-pushed or reset to lose commits; `*` stands for any text.
     pub(crate) protected_branches: Vec<String>,
+    /// A text file that `git_wrapup_instructions` passes on: what is to be heeded before work is called done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) wrapup_instructions_path: Option<PathBuf>,
 }
 
 impl Default for GitSettings {
@@ -45,6 +48,7 @@ impl Default for GitSettings {
             committer_email: None,
             sign_commits: false,
             protected_branches: ["main", "master", "release/*"].map(ToOwned::to_owned).to_vec(),
+            wrapup_instructions_path: None,
         }
     }
 }

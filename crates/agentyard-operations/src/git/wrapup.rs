@@ -1,0 +1,172 @@
+//! `git_wrapup_instructions`: what is left to do before a piece of work is done.
+
+use std::path::PathBuf;
+
+use agentyard_model::{Permission, Toolset};
+use agentyard_services::{Bump, Document, In, Result, Wrapup, WrapupStep};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::status::StatusView;
+use crate::level::{Level, LevelledField};
+use crate::operation::{Access, Context, Effect, Operation, Route};
+use crate::output::Output;
+
+pub(super) struct GitWrapupInstructions;
+
+/// Get what is left to do before a piece of work is done: its state, and the next calls in order.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GitWrapupInstructionsInput {
+    /// Repository directory: absolute, or `.` (default) for the working directory.
+    path: Option<PathBuf>,
+    /// Not needed; accepted for clients that send it.
+    #[serde(rename = "acknowledgement")]
+    _acknowledgement: Option<String>,
+    /// Also release: version and tag.
+    #[serde(default)]
+    create_tag: bool,
+}
+
+impl Operation for GitWrapupInstructions {
+    const NAME: &'static str = "git_wrapup_instructions";
+    const TOOLSET: Toolset = Toolset::Git;
+    const EFFECT: Effect = Effect::Read;
+    const ACCESS: Access = Access::Holds(Permission::ProjectRead);
+    const ROUTE: Route = Route::get("/v1/git/wrapup");
+    type Input = GitWrapupInstructionsInput;
+    type Output = WrapupView;
+
+    async fn call(context: Context<'_>, input: GitWrapupInstructionsInput) -> Result<WrapupView> {
+        let wrapup = context
+            .services
+            .repositories
+            .wrap_up(context.caller, input.path.as_deref(), input.create_tag)
+            .await?;
+        Ok(wrapup.into())
+    }
+}
+
+/// The state of a piece of work, and what to do.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct WrapupView {
+    /// What whoever runs the server wants to be heeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    /// What to do, in order; a call is to be filled in and adapted.
+    #[schemars(length(max = 20))]
+    steps: Vec<StepView>,
+    /// Where the work is counted from: the upstream or the last tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+    /// The commits since then, newest first.
+    #[schemars(length(max = 50))]
+    commits: Vec<String>,
+    /// Whether there are more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    more_commits: bool,
+    /// Directories, and how many changed files each has.
+    #[schemars(length(max = 10))]
+    areas: Vec<String>,
+    /// Documents that may have to change too.
+    #[schemars(length(max = 20))]
+    documents: Vec<DocumentView>,
+    /// The newest tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_tag: Option<String>,
+    /// How much the version has to grow: `patch`, `minor` or `major`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bump: Option<&'static str>,
+    /// The next version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_version: Option<String>,
+    #[serde(flatten)]
+    status: StatusView,
+}
+
+/// Something to do.
+#[derive(Serialize, JsonSchema)]
+struct StepView {
+    text: String,
+    /// The call that does it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
+}
+
+/// A document.
+#[derive(Serialize, JsonSchema)]
+struct DocumentView {
+    path: String,
+    role: &'static str,
+    /// Whether this work changed it.
+    touched: bool,
+}
+
+impl Output for WrapupView {
+    const LEVELS: &'static [LevelledField] = &[
+        ("head", Level::Standard),
+        ("commits", Level::Standard),
+        ("areas", Level::Standard),
+        ("staged", Level::Standard),
+        ("unstaged", Level::Standard),
+        ("untracked", Level::Standard),
+    ];
+
+    fn item_count(&self) -> usize {
+        self.status.item_count()
+    }
+
+    fn keep(&mut self, count: usize) {
+        self.status.keep_without_cursor(count);
+    }
+}
+
+/// How many areas are named.
+const MAX_AREAS: usize = 10;
+
+impl From<In<Wrapup>> for WrapupView {
+    fn from(found: In<Wrapup>) -> Self {
+        let wrapup = found.result;
+        let areas = wrapup.areas.into_iter().take(MAX_AREAS);
+        Self {
+            status: StatusView::of(&found.repository, &wrapup.status, 0),
+            instructions: wrapup.instructions,
+            steps: wrapup.steps.into_iter().map(StepView::from).collect(),
+            since: wrapup.since,
+            commits: wrapup
+                .commits
+                .into_iter()
+                .map(|commit| format!("{} {}", commit.short_id, commit.subject))
+                .collect(),
+            more_commits: wrapup.more,
+            areas: areas.map(|(area, count)| format!("{area} ({count})")).collect(),
+            documents: wrapup.documents.into_iter().map(DocumentView::from).collect(),
+            last_tag: wrapup.last_tag,
+            bump: wrapup.bump.map(|bump| match bump {
+                Bump::Patch => "patch",
+                Bump::Minor => "minor",
+                Bump::Major => "major",
+            }),
+            next_version: wrapup.next_version,
+        }
+    }
+}
+
+impl From<WrapupStep> for StepView {
+    fn from(step: WrapupStep) -> Self {
+        Self {
+            text: step.text,
+            call: step.call,
+        }
+    }
+}
+
+impl From<Document> for DocumentView {
+    fn from(document: Document) -> Self {
+        Self {
+            path: document.path,
+            role: document.role,
+            touched: document.touched,
+        }
+    }
+}
