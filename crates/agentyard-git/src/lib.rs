@@ -91,10 +91,11 @@ pub use touched::Touched;
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
     BranchRename, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
-    CherryPickResult, CherryPicked, CommitOptions, Committed, Diff, DiffQuery, FastForward, Favor,
-    Integrated, Integration, IntegrationResult, Kept, Lines, MAX_BLAME_LINES, MergeOptions, MergePreview,
-    MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions, RebaseResult, RebaseStop, Rebased,
-    ResetDone, ResetMode, ResetOptions, SignatureKind, TagChange, TagCreation, TagVerification, Work,
-    WorktreeAddition, WorktreeChange, WorktreeRemoval,
+    CherryPickResult, CherryPicked, CleanOptions, Cleaned, CommitOptions, Committed, Diff, DiffQuery,
+    FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, Lock, MAX_BLAME_LINES,
+    MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions,
+    RebaseResult, RebaseStop, Rebased, ResetDone, ResetMode, ResetOptions, SignatureKind, StashContent,
+    StashOptions, StashSelector, TagChange, TagCreation, TagVerification, Unstashed, Work, WorktreeAddition,
+    WorktreeChange, WorktreeRemoval,
 };
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

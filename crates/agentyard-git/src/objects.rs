@@ -41,8 +41,8 @@ pub struct CommitObject {
     pub commit: Commit,
     /// Its first parent, or the empty tree.
     pub base: ObjectId,
-    /// Whether it carries a signature; nobody has checked it.
-    pub signed: bool,
+    /// The sort of its signature, `ssh`, `gpg` or `x509`; nobody has checked it.
+    pub signature: Option<&'static str>,
 }
 
 /// A tag that is an object of its own.
@@ -160,7 +160,7 @@ impl Repository {
             .find_header(id)
             .map_err(Error::read(format!("object {id}")))?;
         match header.kind() {
-            Kind::Commit => self.commit(&local, id, cancel),
+            Kind::Commit => self.commit(id, cancel),
             Kind::Tag => tag(&local, id, header.size()),
             Kind::Tree => tree(&local, id, cancel),
             Kind::Blob => blob(&local, id, header.size()),
@@ -189,12 +189,7 @@ impl Repository {
         Ok((id.into(), text::escaped(&object.data)))
     }
 
-    fn commit(
-        &self,
-        local: &gix::Repository,
-        id: gix::ObjectId,
-        cancel: &AtomicBool,
-    ) -> Result<Object, Error> {
+    fn commit(&self, id: gix::ObjectId, cancel: &AtomicBool) -> Result<Object, Error> {
         let query = LogQuery {
             start: LogStart::Tips(LogTips {
                 include: vec![id.into()],
@@ -205,18 +200,36 @@ impl Repository {
         };
         let mut page = self.log(&query, cancel)?;
         let commit = page.commits.pop().ok_or(Error::NotACommit { id: id.into() })?;
+        self.described(commit).map(Object::Commit)
+    }
+
+    /// A commit with what it is compared with, and how it is signed.
+    pub fn described(&self, commit: Commit) -> Result<CommitObject, Error> {
+        let local = self.local();
+        let id = gix::ObjectId::from(commit.id);
         let object = local
             .find_object(id)
             .map_err(Error::read(format!("commit {id}")))?;
-        let header = object
-            .data
-            .split_once_str(b"\n\n")
-            .map_or(&object.data[..], |(header, _)| header);
-        let signed = header.lines().any(|line| line.starts_with(b"gpgsig"));
         let empty = gix::ObjectId::empty_tree(local.object_hash());
-        let base = commit.parents.first().copied().unwrap_or_else(|| empty.into());
-        Ok(Object::Commit(CommitObject { commit, base, signed }))
+        Ok(CommitObject {
+            base: commit.parents.first().copied().unwrap_or_else(|| empty.into()),
+            signature: signature(&object.data),
+            commit,
+        })
     }
+}
+
+/// What sort of signature the header of a commit holds.
+fn signature(commit: &[u8]) -> Option<&'static str> {
+    let mut header = commit.lines().take_while(|line| !line.is_empty());
+    let line = header.find(|line| line.starts_with(b"gpgsig"))?;
+    Some(if line.contains_str("SSH SIGNATURE") {
+        "ssh"
+    } else if line.contains_str("SIGNED MESSAGE") {
+        "x509"
+    } else {
+        "gpg"
+    })
 }
 
 /// What a path is in a revision.

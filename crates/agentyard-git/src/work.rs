@@ -5,12 +5,14 @@ mod blame;
 mod branch;
 mod checkout;
 mod cherry_pick;
+mod clean;
 mod commit;
 mod diff;
 mod integrate;
 mod merge;
 mod rebase;
 mod reset;
+mod stash;
 mod tag;
 mod worktree;
 
@@ -23,6 +25,7 @@ mod loss;
 mod progress;
 mod saved_index;
 mod signing;
+mod stale_locks;
 
 use std::sync::atomic::AtomicBool;
 
@@ -34,6 +37,7 @@ pub use branch::{BranchChange, BranchCreation, BranchDeletion, BranchRename};
 pub use changed_files::ChangedFiles;
 pub use checkout::{CheckedOut, CheckoutOptions};
 pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
+pub use clean::{CleanOptions, Cleaned};
 pub use commit::{CommitOptions, Committed, Lines};
 pub use diff::{Between, Change, ChangedFile, Diff, DiffQuery};
 pub use integrate::{Integrated, Integration, IntegrationResult};
@@ -42,6 +46,8 @@ pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, Mer
 pub use progress::Progress;
 pub use rebase::{RebaseOptions, RebaseResult, RebaseStop, Rebased};
 pub use reset::{ResetDone, ResetMode, ResetOptions};
+pub use stale_locks::Lock;
+pub use stash::{StashContent, StashOptions, StashSelector, Unstashed};
 pub use tag::{SignatureKind, TagChange, TagCreation, TagVerification};
 pub use worktree::{WorktreeAddition, WorktreeChange, WorktreeRemoval};
 

@@ -7,6 +7,7 @@ mod changed_files;
 mod changelog;
 mod checkout;
 mod cherry_pick;
+mod clean;
 mod commit;
 mod conflicts;
 mod diff;
@@ -22,6 +23,7 @@ mod reflog;
 mod reset;
 mod short_id;
 mod show;
+mod stash;
 mod status;
 mod tag;
 mod working_directory;
@@ -33,10 +35,12 @@ use crate::registry::Entry;
 pub(crate) const ALL: &[Entry] = &[
     Entry::of::<init::GitInit>(),
     Entry::of::<status::GitStatus>(),
+    Entry::of::<clean::GitClean>(),
     Entry::of::<add::GitAdd>(),
     Entry::of::<reset::GitReset>(),
     Entry::of::<commit::GitCommit>(),
     Entry::of::<checkout::GitCheckout>(),
+    Entry::of::<stash::GitStash>(),
     Entry::of::<diff::GitDiff>(),
     Entry::of::<show::GitShow>(),
     Entry::of::<blame::GitBlame>(),

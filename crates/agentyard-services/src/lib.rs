@@ -31,11 +31,12 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Blame, BlameBlock, BlobObject, Branch, BranchChange, Change, ChangedFile, CheckedOut, Commit,
-    CommitObject, Committed, Conflict, Conflicted, DecorationKind, Diff, Head, Initialized, Kept, LeftOut,
-    Moved, Moves, Object, ObjectFormat, Operation as OperationInProgress, Person, ReflogEntry, Remote,
-    ResetDone, ResetMode, SignatureKind, Staged, Status, Tag, TagChange, TagDetails, TagObject, TagSort,
-    TagTarget, TagVerification, TreeObject, Worktree, WorktreeChange,
+    Added, Blame, BlameBlock, BlobObject, Branch, BranchChange, Change, ChangedFile, CheckedOut, Cleaned,
+    Commit, CommitObject, CommitStat, Committed, Conflict, Conflicted, DecorationKind, Diff, FileChange,
+    FileStat, Head, Initialized, Kept, LeftOut, LineChange, Lock, LogOrder, Merges, Moved, Moves, Object,
+    ObjectFormat, Operation as OperationInProgress, Person, ReflogEntry, Remote, ResetDone, ResetMode,
+    SignatureKind, Staged, Stash, StashContent, StashList, Status, Tag, TagChange, TagDetails, TagObject,
+    TagSort, TagTarget, TagVerification, Touched, TreeObject, Unstashed, Worktree, WorktreeChange,
 };
 pub use agentyard_git::{
     ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
@@ -50,11 +51,12 @@ pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
     AddRequest, BlameRequest, BranchAnswer, BranchMode, BranchRequest, ChangelogRequest, ChangelogReviews,
-    CheckoutRequest, CherryPickRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, Document, History,
-    HistoryRequest, In, InitRequest, MergeAnswer, MergeMode, MergeRequest, RebaseRequest, Reflog,
-    Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus, ResetRequest, SequenceMode,
-    ShowRequest, Shown, Snapshot, Step as WrapupStep, TagAnswer, TagMode, TagRequest, WorkingDirectoryNeeds,
-    WorktreeAnswer, WorktreeMode, WorktreeRequest, Wrapup,
+    CheckoutRequest, CherryPickRequest, CleanOutcome, CleanRequest, CommitRequest, DiffPage, DiffPlace,
+    DiffRequest, Document, History, HistoryRequest, In, InitRequest, MergeAnswer, MergeMode, MergeRequest,
+    RebaseRequest, Reflog, Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus,
+    ResetRequest, SequenceMode, ShowRequest, Shown, Snapshot, StashRequest, Stashes, Step as WrapupStep,
+    TagAnswer, TagMode, TagRequest, WorkingDirectoryNeeds, WorktreeAnswer, WorktreeMode, WorktreeRequest,
+    Wrapup,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -219,12 +219,7 @@ impl Reader {
         let shown = || text::one_line(&value.to_str_lossy()).chars().take(500).collect();
         match key {
             b"author" => facts.author = shown(),
-            b"author-time" => {
-                facts.seconds = std::str::from_utf8(value)
-                    .ok()
-                    .and_then(|text| text.parse().ok())
-                    .unwrap_or_default()
-            }
+            b"author-time" => facts.seconds = signed_number(value).unwrap_or_default(),
             b"summary" => facts.summary = shown(),
             b"filename" => facts.path = display_path(text::parse_path(&value.to_str_lossy()).as_bstr()),
             _ => {}
@@ -260,5 +255,9 @@ impl Reader {
 }
 
 fn number(text: &[u8]) -> Option<usize> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+fn signed_number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }

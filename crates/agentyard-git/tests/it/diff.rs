@@ -430,3 +430,20 @@ fn what_cannot_be_compared_says_why() {
         ["Added file +1 -0"]
     );
 }
+
+#[test]
+fn large_files_are_neither_compared_nor_shown() {
+    let yard = Yard::with_commit();
+    let large = "0123456789abcde\n".repeat((17 << 20) / 16);
+    yard.write("large", &large);
+    yard.commit("large");
+    yard.write("large", format!("{large}more\n"));
+    let found = diff(&yard, &DiffQuery::default());
+    assert_eq!(files(&found), ["Modified large binary"]);
+    let name = agentyard_git::ObjectName::new("HEAD:large", None).unwrap();
+    let object = yard.open().object(&name, &crate::support::GO_ON).unwrap();
+    let agentyard_git::Object::Blob(blob) = object else {
+        panic!("a file");
+    };
+    assert_eq!((blob.size, blob.text), (17 << 20, None));
+}

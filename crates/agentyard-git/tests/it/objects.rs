@@ -37,7 +37,7 @@ fn commits_come_with_what_they_are_compared_with() {
         };
         assert_eq!(second.commit.subject, "second");
         assert_eq!(second.base.to_string(), yard.git(&["rev-parse", "HEAD~1"]).trim());
-        assert!(!second.signed);
+        assert_eq!(second.signature, None);
         let Object::Commit(first) = object(&yard, "HEAD~1") else {
             panic!()
         };

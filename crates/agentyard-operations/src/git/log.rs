@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 
 use agentyard_model::{Cursor, Permission, Toolset};
-use agentyard_services::{Commit, DecorationKind, History, HistoryRequest, Result};
+use agentyard_services::{
+    Commit, CommitObject, CommitStat, DecorationKind, Diff, FileChange, FileStat, History, HistoryRequest,
+    LineChange, LogOrder, Merges, Result,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{patch, show};
 use crate::level::{Level, LevelledField};
 use crate::operation::{Access, Context, Effect, Operation, Route};
 use crate::output::{Output, Presentation, Reply, Text};
@@ -41,11 +45,52 @@ pub(super) struct GitLogInput {
     grep: Option<String>,
     /// Only commits that change this file or directory, relative to the repository's top.
     file_path: Option<String>,
+    /// `topo`: no commit before its children.
+    order: Option<Order>,
+    /// Merges alone, or none of them; all by default.
+    merges: Option<MergeFilter>,
+    /// Follow only first parents.
+    #[serde(default)]
+    first_parent: bool,
+    /// From all branches and tags.
+    #[serde(default)]
+    all: bool,
+    /// Only commits that add or remove this text in files.
+    pickaxe: Option<String>,
+    /// Follow `file_path` beyond renames.
+    #[serde(default)]
+    follow: bool,
+    /// Count what each commit changed.
+    #[serde(default)]
+    stat: bool,
+    /// Text with what each commit changed; at most 50 commits.
+    #[serde(default)]
+    patch: bool,
+    /// Tell how commits are signed; signatures are not verified.
+    #[serde(default)]
+    show_signature: bool,
     /// One line of text per commit instead of objects.
     #[serde(default)]
     oneline: bool,
     /// `next_cursor` of the page before.
     cursor: Option<Cursor>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum Order {
+    Date,
+    Topo,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum MergeFilter {
+    All,
+    Only,
+    None,
 }
 
 impl Operation for GitLog {
@@ -67,12 +112,32 @@ impl Operation for GitLog {
             author: input.author,
             grep: input.grep,
             file_path: input.file_path,
+            order: match input.order {
+                None | Some(Order::Date) => LogOrder::Date,
+                Some(Order::Topo) => LogOrder::Topological,
+            },
+            merges: match input.merges {
+                None | Some(MergeFilter::All) => Merges::All,
+                Some(MergeFilter::Only) => Merges::Only,
+                Some(MergeFilter::None) => Merges::None,
+            },
+            first_parent: input.first_parent,
+            all: input.all,
+            pickaxe: input.pickaxe,
+            follow: input.follow,
+            stat: input.stat,
+            signatures: input.show_signature,
             cursor: input.cursor,
         };
         let repositories = &context.services.repositories;
-        let history = repositories
-            .log(context.caller, input.path.as_deref(), request)
-            .await?;
+        let path = input.path.as_deref();
+        if input.patch {
+            let (history, changes) = repositories
+                .log_with_changes(context.caller, path, request)
+                .await?;
+            return Ok(LogView::with_changes(history, &changes));
+        }
+        let history = repositories.log(context.caller, path, request).await?;
         Ok(LogView::new(history, oneline))
     }
 }
@@ -94,8 +159,9 @@ pub(super) struct LogView {
     cursor_stem: String,
     #[serde(skip)]
     offset: usize,
+    /// The answer as text, one block per commit, when that was asked for.
     #[serde(skip)]
-    oneline: bool,
+    blocks: Option<Vec<String>>,
 }
 
 /// A commit.
@@ -126,6 +192,25 @@ pub(super) struct CommitView {
     /// Branches and tags that point to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     refs: Vec<String>,
+    /// How it is signed, when that was asked for; not verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<&'static str>,
+    /// What it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stat: Option<StatView>,
+}
+
+/// How much a commit changed.
+#[derive(Serialize, JsonSchema)]
+struct StatView {
+    files_changed: usize,
+    insertions: u64,
+    deletions: u64,
+    /// `M path +1 -2` for each file.
+    files: Vec<String>,
+    /// Whether files were left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
 }
 
 impl Output for LogView {
@@ -151,11 +236,11 @@ impl Output for LogView {
     }
 
     fn into_reply(self, presentation: Presentation) -> Result<Reply> {
-        if !self.oneline {
+        if self.blocks.is_none() {
             return self.into_structured(presentation);
         }
         let text = Text {
-            blocks: self.commits.iter().map(CommitView::line).collect(),
+            blocks: self.blocks.unwrap_or_default(),
             offset: self.offset as u64,
             cursor: self.cursor_stem,
             more: self.next_cursor.is_some(),
@@ -167,14 +252,36 @@ impl Output for LogView {
 impl LogView {
     fn new(history: History, oneline: bool) -> Self {
         let next = history.more.then(|| history.cursor_after(history.commits.len()));
+        let mut commits: Vec<CommitView> = history.commits.into_iter().map(CommitView::from).collect();
+        for (commit, signature) in commits.iter_mut().zip(history.signatures) {
+            commit.signature = Some(signature.unwrap_or("none"));
+        }
         Self {
             repository: history.repository.display().to_string(),
             truncated: false,
             next_cursor: next,
             cursor_stem: history.cursor_stem,
             offset: history.offset,
-            commits: history.commits.into_iter().map(CommitView::from).collect(),
-            oneline,
+            blocks: oneline.then(|| commits.iter().map(CommitView::line).collect()),
+            commits,
+        }
+    }
+
+    /// As text: each commit with its changes.
+    fn with_changes(mut history: History, changes: &[(CommitObject, Diff)]) -> Self {
+        let repository = history.repository.display().to_string();
+        history.commits.truncate(changes.len());
+        let block = |(commit, diff): &(CommitObject, Diff)| {
+            format!(
+                "{repository}: {}{}\n",
+                show::commit_head(commit),
+                patch::whole(diff)
+            )
+        };
+        let blocks = changes.iter().map(block).collect();
+        Self {
+            blocks: Some(blocks),
+            ..Self::new(history, true)
         }
     }
 }
@@ -212,6 +319,44 @@ impl From<Commit> for CommitView {
             body: commit.body,
             parents: commit.parents.iter().map(ToString::to_string).collect(),
             refs: refs.collect(),
+            signature: None,
+            stat: commit.stat.map(StatView::from),
         }
     }
+}
+
+impl From<CommitStat> for StatView {
+    fn from(stat: CommitStat) -> Self {
+        Self {
+            files_changed: stat.files_changed,
+            insertions: stat.insertions,
+            deletions: stat.deletions,
+            files: stat.files.iter().map(file_line).collect(),
+            truncated: stat.truncated,
+        }
+    }
+}
+
+fn file_line(file: &FileStat) -> String {
+    let letter = match file.change {
+        FileChange::Added => 'A',
+        FileChange::Modified => 'M',
+        FileChange::Deleted => 'D',
+        FileChange::Renamed => 'R',
+        FileChange::TypeChanged => 'T',
+    };
+    let from = file
+        .from
+        .as_ref()
+        .map(|from| format!("{from} -> "))
+        .unwrap_or_default();
+    let lines = match file.lines {
+        LineChange::Counted {
+            insertions,
+            deletions,
+        } => format!("+{insertions} -{deletions}"),
+        LineChange::Binary => "binary".to_owned(),
+        _ => "not counted".to_owned(),
+    };
+    format!("{letter} {from}{} {lines}", file.path)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use agentyard_model::Cursor;
-use agentyard_services::{Change, ChangedFile, DiffPage, DiffPlace};
+use agentyard_services::{Change, ChangedFile, Diff, DiffPage, DiffPlace};
 
 use crate::output::{Presentation, Reply};
 
@@ -150,6 +150,18 @@ impl Patch {
     }
 }
 
+/// A whole diff as text: files, then their changes.
+pub(super) fn whole(diff: &Diff) -> String {
+    let mut text = String::new();
+    for file in diff.files.iter().take(LISTED_FILES) {
+        text.push_str(&count_line(file, true));
+    }
+    for patch in diff.files.iter().filter_map(|file| file.patch.as_ref()) {
+        text.push_str(patch);
+    }
+    text
+}
+
 struct Writer {
     text: String,
     room: usize,
@@ -223,8 +235,6 @@ fn count_line(file: &ChangedFile, with_text: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use agentyard_services::Diff;
-
     use super::*;
     use crate::level::Level;
 

@@ -150,8 +150,8 @@ pub(super) fn commit_head(shown: &CommitObject) -> String {
             committer.name, committer.email, committer.at
         );
     }
-    if shown.signed {
-        head.push_str("signed: yes, not verified\n");
+    if let Some(signature) = shown.signature {
+        let _ = writeln!(head, "signed: {signature}, not verified");
     }
     let _ = writeln!(head, "\n{}", commit.subject);
     if !commit.body.is_empty() {

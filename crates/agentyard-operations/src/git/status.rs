@@ -134,12 +134,6 @@ impl Output for StatusView {
 }
 
 impl StatusView {
-    /// Leaves out all but the first so many files, for answers that take no cursor; `git_status` lists the rest.
-    pub(super) fn keep_without_cursor(&mut self, count: usize) {
-        self.files.0.truncate(count);
-        self.truncated = true;
-    }
-
     pub(super) fn new(found: &RepositoryStatus, offset: usize) -> Self {
         Self::of(&found.repository, &found.status, offset)
     }

@@ -7,7 +7,6 @@ use agentyard_services::{Bump, Document, In, Result, Wrapup, WrapupStep};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::status::StatusView;
 use crate::level::{Level, LevelledField};
 use crate::operation::{Access, Context, Effect, Operation, Route};
 use crate::output::Output;
@@ -50,6 +49,8 @@ impl Operation for GitWrapupInstructions {
 /// The state of a piece of work, and what to do.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct WrapupView {
+    /// The repository's directory.
+    repository: String,
     /// What whoever runs the server wants to be heeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
@@ -80,8 +81,24 @@ pub(super) struct WrapupView {
     /// The next version.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_version: Option<String>,
-    #[serde(flatten)]
-    status: StatusView,
+    /// The branch; left out when HEAD is detached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    /// The branch that this one follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<String>,
+    /// Commits that the upstream lacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ahead: Option<usize>,
+    /// Commits that only the upstream has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    behind: Option<usize>,
+    /// How many files are not committed.
+    uncommitted_files: usize,
+    /// The first of them; `git_status` tells more.
+    #[schemars(length(max = 100))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    uncommitted: Vec<String>,
 }
 
 /// Something to do.
@@ -104,22 +121,14 @@ struct DocumentView {
 
 impl Output for WrapupView {
     const LEVELS: &'static [LevelledField] = &[
-        ("head", Level::Standard),
         ("commits", Level::Standard),
         ("areas", Level::Standard),
-        ("staged", Level::Standard),
-        ("unstaged", Level::Standard),
-        ("untracked", Level::Standard),
+        ("uncommitted", Level::Standard),
     ];
-
-    fn item_count(&self) -> usize {
-        self.status.item_count()
-    }
-
-    fn keep(&mut self, count: usize) {
-        self.status.keep_without_cursor(count);
-    }
 }
+
+/// How many uncommitted files are named.
+const MAX_FILES: usize = 100;
 
 /// How many areas are named.
 const MAX_AREAS: usize = 10;
@@ -127,9 +136,17 @@ const MAX_AREAS: usize = 10;
 impl From<In<Wrapup>> for WrapupView {
     fn from(found: In<Wrapup>) -> Self {
         let wrapup = found.result;
+        let upstream = wrapup.status.upstream.as_ref();
+        let distance = upstream.and_then(|upstream| upstream.distance);
         let areas = wrapup.areas.into_iter().take(MAX_AREAS);
         Self {
-            status: StatusView::of(&found.repository, &wrapup.status, 0),
+            repository: found.repository.display().to_string(),
+            branch: wrapup.status.head.branch,
+            upstream: wrapup.status.upstream.map(|upstream| upstream.name),
+            ahead: distance.map(|distance| distance.ahead),
+            behind: distance.map(|distance| distance.behind),
+            uncommitted_files: wrapup.uncommitted.len(),
+            uncommitted: wrapup.uncommitted.into_iter().take(MAX_FILES).collect(),
             instructions: wrapup.instructions,
             steps: wrapup.steps.into_iter().map(StepView::from).collect(),
             since: wrapup.since,

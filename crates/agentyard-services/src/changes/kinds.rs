@@ -91,6 +91,7 @@ impl Described {
         let conventional = of_prefix(&word.to_lowercase());
         let kind = match conventional {
             _ if commit.parents.len() > 1 => ChangeKind::Merge,
+            _ if word.starts_with("fixup! ") || word.starts_with("squash! ") => ChangeKind::Fix,
             Some(kind) => kind,
             None => of_first_word(rest),
         };

@@ -343,8 +343,12 @@ fn gaps(material: &Material) -> Vec<Finding> {
     let changelog = Changelog::new(text);
     let mut findings = Vec::new();
     for (commit, described) in material.commits.iter().zip(&material.described) {
+        let told = commit
+            .subject
+            .split_once(": ")
+            .map_or(commit.subject.as_str(), |(_, told)| told);
         let wanted = described.breaking || described.kind.concerns_users();
-        if wanted && !changelog.mentions(&commit.id.to_string(), &commit.subject) {
+        if wanted && !changelog.mentions(&commit.id.to_string(), told) {
             findings.push(about(
                 commit,
                 format!("{}, not in {path}", described.kind.as_str()),

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use agentyard_git::{self as git, Commit, DayEdge, LogQuery, LogStart, Revision, Status, StatusOptions};
+use agentyard_git::{
+    self as git, Between, Commit, CommitObject, DayEdge, Diff, DiffQuery, LogOrder, LogQuery, LogStart,
+    Merges, RepositoryPath, Revision, Status, StatusOptions, Work,
+};
 use agentyard_model::{Caller, Cursor, Permission, Timestamp};
 
 use super::failures::from_git;
@@ -36,6 +39,22 @@ pub struct HistoryRequest {
     pub grep: Option<String>,
     /// Only commits that change this path.
     pub file_path: Option<String>,
+    /// In which order.
+    pub order: LogOrder,
+    /// What to do with merges.
+    pub merges: Merges,
+    /// Follow only the first parent of merges.
+    pub first_parent: bool,
+    /// Start at all references.
+    pub all: bool,
+    /// Only commits that change how often this text occurs.
+    pub pickaxe: Option<String>,
+    /// Follow `file_path` beyond its renames.
+    pub follow: bool,
+    /// Count what each commit changed.
+    pub stat: bool,
+    /// Say how each commit is signed.
+    pub signatures: bool,
     /// Where an earlier page ended; stronger than `revision`.
     pub cursor: Option<Cursor>,
 }
@@ -47,6 +66,8 @@ pub struct History {
     pub repository: PathBuf,
     /// The commits, newest first.
     pub commits: Vec<Commit>,
+    /// How each of them is signed, when that was asked for.
+    pub signatures: Vec<Option<&'static str>>,
     /// How many commits came before these, on earlier pages.
     pub offset: usize,
     /// Whether more follow.
@@ -101,9 +122,14 @@ impl Repositories {
         request: HistoryRequest,
     ) -> Result<History> {
         caller.require(Permission::ProjectRead)?;
+        let wants_signatures = request.signatures;
         let query = log_query(request, self.clock.now())?;
         self.read(caller, path, move |repository, cancel| {
             let page = repository.log(&query, cancel)?;
+            let mut signatures = Vec::new();
+            for commit in page.commits.iter().filter(|_| wants_signatures) {
+                signatures.push(repository.described(commit.clone())?.signature);
+            }
             let start = HistoryCursor {
                 tips: page.tips,
                 skip: 0,
@@ -111,6 +137,7 @@ impl Repositories {
             Ok(History {
                 repository: named(repository),
                 commits: page.commits,
+                signatures,
                 offset: query.skip,
                 more: page.more,
                 cursor_stem: start.to_string().trim_end_matches('0').to_owned(),
@@ -118,6 +145,71 @@ impl Repositories {
         })
         .await
     }
+}
+
+/// The most commits whose changes are shown at once.
+const MAX_PATCHES: usize = 50;
+
+/// When this much text of changes is there, the commits that follow are left to the next page.
+const PATCH_BYTES: usize = 2 << 20;
+
+impl Repositories {
+    /// Commits with what each changed against its first parent.
+    ///
+    /// # Errors
+    /// As [`Repositories::log`].
+    pub async fn log_with_changes(
+        &self,
+        caller: &Caller,
+        path: Option<&Path>,
+        request: HistoryRequest,
+    ) -> Result<(History, Vec<(CommitObject, Diff)>)> {
+        let paths: Vec<String> = request
+            .file_path
+            .iter()
+            .filter(|_| !request.follow)
+            .cloned()
+            .collect();
+        let request = HistoryRequest {
+            max_count: request.max_count.min(MAX_PATCHES),
+            ..request
+        };
+        let mut history = self.log(caller, path, request).await?;
+        let commits = history.commits.clone();
+        let changes = self
+            .ask(caller, path, move |work| changes(work, commits, &paths))
+            .await?;
+        history.more |= changes.result.len() < history.commits.len();
+        Ok((history, changes.result))
+    }
+}
+
+fn changes(
+    work: &Work<'_>,
+    commits: Vec<Commit>,
+    paths: &[String],
+) -> Result<Vec<(CommitObject, Diff)>, git::Error> {
+    let mut changes = Vec::new();
+    let mut bytes = 0;
+    for commit in commits {
+        let commit = work.repository().described(commit)?;
+        let diff = work.diff(&DiffQuery {
+            between: Between::Objects(commit.base, commit.commit.id),
+            paths: RepositoryPath::list(paths)?,
+            ..DiffQuery::default()
+        })?;
+        bytes += diff
+            .files
+            .iter()
+            .filter_map(|file| file.patch.as_ref())
+            .map(String::len)
+            .sum::<usize>();
+        changes.push((commit, diff));
+        if bytes > PATCH_BYTES {
+            break;
+        }
+    }
+    Ok(changes)
 }
 
 fn log_query(request: HistoryRequest, now: Timestamp) -> Result<LogQuery> {
@@ -148,6 +240,12 @@ fn log_query(request: HistoryRequest, now: Timestamp) -> Result<LogQuery> {
         author: request.author,
         grep: request.grep,
         path: request.file_path,
-        ..LogQuery::default()
+        follow: request.follow,
+        pickaxe: request.pickaxe,
+        merges: request.merges,
+        first_parent: request.first_parent,
+        all_refs: request.all,
+        order: request.order,
+        stat: request.stat,
     })
 }

@@ -5,21 +5,23 @@ use std::io::Read as _;
 use std::path::Path;
 
 use agentyard_git::{
-    self as git, Commit, LogQuery, LogStart, Object, ObjectName, Revision, Status, StatusOptions, TagQuery,
-    TagSort, Work,
+    self as git, Commit, LogQuery, LogStart, Object, ObjectName, Operation, Revision, Status, StatusOptions,
+    TagQuery, TagSort, Work,
 };
 use agentyard_model::Caller;
 
 use super::changelog::{CHANGELOGS, ids};
 use super::{In, Repositories};
 use crate::changes::{Bump, Described, areas, bump, next_version};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The state of a piece of work.
 #[derive(Debug)]
 pub struct Wrapup {
-    /// What is not committed.
+    /// What is checked out, and how far it is from its upstream.
     pub status: Status,
+    /// The files that are not committed.
+    pub uncommitted: Vec<String>,
     /// Where the work is counted from: the upstream, or the last tag; none for all of the history.
     pub since: Option<String>,
     /// The commits since then, newest first.
@@ -95,17 +97,17 @@ impl Repositories {
         create_tag: bool,
     ) -> Result<In<Wrapup>> {
         let file = self.wrapup_instructions.clone();
-        let mut found = self
-            .ask(caller, path, move |work| wrapup(work, create_tag))
-            .await?;
-        if let Some(file) = file {
-            found.result.instructions = Some(read_instructions(&file)?);
-        }
-        Ok(found)
+        self.ask(caller, path, move |work| {
+            Ok(Wrapup {
+                instructions: file.as_deref().map(read_instructions).transpose()?,
+                ..wrapup(work, create_tag)?
+            })
+        })
+        .await
     }
 }
 
-fn read_instructions(path: &Path) -> Result<String> {
+fn read_instructions(path: &Path) -> Result<String, git::Error> {
     let read = || -> std::io::Result<String> {
         let mut text = Vec::new();
         std::fs::File::open(path)?
@@ -113,9 +115,9 @@ fn read_instructions(path: &Path) -> Result<String> {
             .read_to_end(&mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     };
-    read().map_err(|error| {
-        Error::internal("reading the instructions", error)
-            .hint("the operator has set `git.wrapup_instructions_path` to a file that cannot be read")
+    read().map_err(|error| git::Error::State {
+        what: format!("the operator's instructions could not be read: {error}"),
+        remedy: "tell whoever runs the server to look at `git.wrapup_instructions_path`".to_owned(),
     })
 }
 
@@ -154,7 +156,8 @@ fn wrapup(work: &Work<'_>, create_tag: bool) -> Result<Wrapup, git::Error> {
     };
     let page = repository.log(&query, work.cancel())?;
     let touched = repository.touched(&ids(&page.commits), work.cancel())?;
-    let mut files: HashSet<String> = uncommitted(&status).into_iter().collect();
+    let uncommitted = uncommitted(&status);
+    let mut files: HashSet<String> = uncommitted.iter().cloned().collect();
     files.extend(touched.into_iter().flat_map(|touched| touched.files));
     let described: Vec<Described> = page.commits.iter().map(Described::of).collect();
     let bump = bump(&described);
@@ -172,6 +175,7 @@ fn wrapup(work: &Work<'_>, create_tag: bool) -> Result<Wrapup, git::Error> {
         next_version,
         last_tag,
         status,
+        uncommitted,
         steps: Vec::new(),
         instructions: None,
     };
@@ -199,13 +203,16 @@ fn uncommitted(status: &Status) -> Vec<String> {
         .chain(&staged.copied)
         .map(|moved| moved.to.clone());
     let conflicted = status.conflicted.iter().map(|file| file.path.clone());
-    lists
+    let mut files: Vec<String> = lists
         .into_iter()
         .flatten()
         .cloned()
         .chain(moved)
         .chain(conflicted)
-        .collect()
+        .collect();
+    files.sort();
+    files.dedup();
+    files
 }
 
 fn documents(work: &Work<'_>, files: &HashSet<String>) -> Vec<Document> {
@@ -254,11 +261,11 @@ fn steps(wrapup: &Wrapup, create_tag: bool) -> Vec<Step> {
     }
     if let Some(operation) = status.operation {
         push(
-            format!("Continue or abort the {operation:?} that is in progress."),
+            format!("Continue or abort the {} that is in progress.", name(operation)),
             None,
         );
     }
-    let files = uncommitted(status);
+    let files = &wrapup.uncommitted;
     let not_staged = files.len() - staged_count(status).min(files.len());
     if !files.is_empty() {
         push(
@@ -355,6 +362,17 @@ fn staged_count(status: &Status) -> usize {
         + staged.copied.len()
 }
 
+fn name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Merge => "merge",
+        Operation::Rebase => "rebase",
+        Operation::CherryPick => "cherry-pick",
+        Operation::Revert => "revert",
+        Operation::Bisect => "bisection",
+        Operation::ApplyMailbox => "application of a mailbox",
+    }
+}
+
 /// A call as it is written: the tool's name and its arguments as JSON.
 fn call(tool: &str, arguments: &[(&str, String)]) -> String {
     let arguments: Vec<String> = arguments
@@ -372,4 +390,26 @@ fn list(paths: &[&str]) -> String {
 /// A text as JSON. Paths and names come without control characters.
 fn text(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_read_up_to_a_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("instructions");
+        assert!(matches!(read_instructions(&path), Err(git::Error::State { .. })));
+        std::fs::write(&path, "x".repeat(100_000)).unwrap();
+        assert_eq!(read_instructions(&path).unwrap().len() as u64, MAX_INSTRUCTIONS);
+    }
+
+    #[test]
+    fn calls_are_written_as_json() {
+        assert_eq!(
+            call("git_add", &[("paths", list(&["a", "\"b\\n\""]))]),
+            r#"git_add {"paths":["a","\"b\\n\""]}"#
+        );
+    }
 }

@@ -11,6 +11,9 @@ pub(super) struct Listing {
     pub(super) reached: Option<usize>,
 }
 
+/// Lines added and deleted; none in a binary file.
+type Counts = Option<(u64, u64)>;
+
 pub(super) struct Entry {
     pub(super) path: Vec<u8>,
     pub(super) old_path: Option<Vec<u8>>,
@@ -18,8 +21,7 @@ pub(super) struct Entry {
     /// Whether its mode is the same, and its new content has no object id because nobody has hashed it.
     is_only_touched: bool,
     same_mode: bool,
-    /// Lines added and deleted; none in a binary file.
-    pub(super) counts: Option<(u64, u64)>,
+    pub(super) counts: Counts,
     pub(super) patch: Option<String>,
     number: usize,
 }
@@ -127,7 +129,7 @@ fn raw(fields: &mut Fields<'_>, number: usize) -> Option<Entry> {
 }
 
 /// `added TAB deleted TAB path NUL`, or with two paths `added TAB deleted TAB NUL old NUL new NUL`.
-fn numbers<'a>(fields: &mut Fields<'a>) -> Option<(&'a [u8], Option<(u64, u64)>)> {
+fn numbers<'a>(fields: &mut Fields<'a>) -> Option<(&'a [u8], Counts)> {
     let mut words = fields.next()?.splitn(3, |&byte| byte == b'\t');
     let mut number = || Some(std::str::from_utf8(words.next()?).ok()?.parse().ok());
     let (added, deleted) = (number()?, number()?);
