@@ -17,6 +17,7 @@
 
 mod branches;
 mod conflicts;
+mod init;
 mod log;
 mod objects;
 mod rebase_progress;
@@ -48,9 +49,11 @@ mod text;
 mod descriptor;
 mod history;
 mod index;
+mod new_directory;
 mod raw_commit;
 mod raw_tag;
 mod remote_url;
+mod remove_tree;
 mod renames;
 mod tree_diff;
 mod upstream;
@@ -60,6 +63,7 @@ pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
+pub use init::{InitOptions, Initialized, ObjectFormat};
 pub use log::{
     CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,
     MAX_COMPARED_FILE, MAX_COUNT, MAX_STAT_FILES, Merges,
@@ -90,12 +94,14 @@ pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, Tag
 pub use text::display_path;
 pub use touched::Touched;
 pub use work::{
-    AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, ChangedFiles, CheckedOut,
-    CheckoutOptions, CherryPickOptions, CherryPickResult, CherryPicked, CleanOptions, Cleaned, CloneOptions,
-    Cloned, CommitOptions, Committed, Diff, DiffQuery, FastForward, Favor, FetchOptions, Fetched, Integrated,
-    Integration, IntegrationResult, Kept, Lines, Lock, MAX_BLAME_LINES, MergeOptions, MergePreview,
-    MergeResult, MergeStrategy, Merged, Moves, Progress, PullOptions, Pulled, PushOptions, PushOutcome,
-    Pushed, PushedRef, RebaseOptions, RebaseResult, RebaseStop, Rebased, RefChange, RemovedRemote, ResetDone,
-    ResetMode, ResetOptions, StashContent, StashOptions, StashSelector, Unstashed, Work,
+    AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
+    BranchRename, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
+    CherryPickResult, CherryPicked, CleanOptions, Cleaned, CloneOptions, Cloned, CommitOptions, Committed,
+    Diff, DiffQuery, FastForward, Favor, FetchOptions, Fetched, Integrated, Integration, IntegrationResult,
+    Kept, Lines, Lock, MAX_BLAME_LINES, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged,
+    Moves, Progress, PullOptions, Pulled, PushOptions, PushOutcome, Pushed, PushedRef, RebaseOptions,
+    RebaseResult, RebaseStop, Rebased, RefChange, RemovedRemote, ResetDone, ResetMode, ResetOptions,
+    SignatureKind, StashContent, StashOptions, StashSelector, TagChange, TagCreation, TagVerification,
+    Unstashed, Work, WorktreeAddition, WorktreeChange, WorktreeRemoval,
 };
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-use crate::{Error, NetworkSettings, ProtectedBranches, Repository};
+use crate::{BranchName, Error, NetworkSettings, ProtectedBranches, Repository};
 pub use confinement::Enforcement;
 use confinement::{Confinement, Installation};
 pub use hardening::LeftOut;
@@ -132,6 +132,19 @@ impl Git {
             .rev()
             .filter(|(name, _)| name.eq_ignore_ascii_case(key));
         Ok(found.next().map(|(_, value)| value))
+    }
+
+    /// The first branch of a new repository, where nobody says: the person's choice, or `main`.
+    pub(crate) fn default_branch(&self, cancel: &AtomicBool) -> Result<BranchName, Error> {
+        let settings = self.personal.of(self, None, cancel)?;
+        let mut chosen = settings
+            .into_iter()
+            .rev()
+            .filter(|(name, _)| name.eq_ignore_ascii_case("init.defaultbranch"));
+        match chosen.next() {
+            Some((_, name)) => BranchName::new(name),
+            None => BranchName::new("main"),
+        }
     }
 
     /// The program's file.

@@ -168,6 +168,26 @@ impl Confined {
             .transpose()
     }
 
+    /// A directory in this one, which is not a link.
+    pub(crate) fn child(&self, name: &OsStr) -> Result<Self, Error> {
+        let path = self.path.join(name);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(&self.directory, name, flags, rustix::fs::Mode::empty())
+            .map_err(|errno| lookup_error(&path, errno))?;
+        let real = real_path(&directory).map_err(|source| Error::OpenDirectory {
+            path: shown(&path),
+            source,
+        })?;
+        if !real.starts_with(&self.roots.0[self.root].real) {
+            return Err(Error::OutsideRoots { path: shown(&path) });
+        }
+        Ok(Self {
+            directory: Arc::new(directory),
+            path: real,
+            ..self.clone()
+        })
+    }
+
     /// The path for messages.
     pub(crate) fn shown(&self) -> String {
         shown(&self.path)
@@ -233,7 +253,7 @@ pub(crate) fn shown(path: &Path) -> String {
     display_path(path.as_os_str().as_bytes().as_bstr())
 }
 
-fn check_form(path: &Path) -> Result<(), Error> {
+pub(crate) fn check_form(path: &Path) -> Result<(), Error> {
     let os: &OsStr = path.as_os_str();
     if os.is_empty() {
         return Err(invalid(path, "it is empty"));
@@ -247,7 +267,7 @@ fn check_form(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn invalid(path: &Path, reason: &'static str) -> Error {
+pub(crate) fn invalid(path: &Path, reason: &'static str) -> Error {
     Error::InvalidPath {
         path: shown(path),
         reason,

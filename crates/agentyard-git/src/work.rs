@@ -2,6 +2,7 @@
 
 mod add;
 mod blame;
+mod branch;
 mod checkout;
 mod cherry_pick;
 mod clean;
@@ -17,6 +18,8 @@ mod rebase;
 mod remote;
 mod reset;
 mod stash;
+mod tag;
+mod worktree;
 
 mod changed_files;
 mod in_progress;
@@ -35,6 +38,7 @@ use crate::program::{Git, Invocation, LeftOut, Trust, left_out};
 use crate::{Error, Object, ObjectName, Repository};
 pub use add::{AddOptions, Added};
 pub use blame::{Blame, BlameBlock, BlameQuery, MAX_BLAME_LINES, Moves};
+pub use branch::{BranchChange, BranchCreation, BranchDeletion, BranchRename};
 pub use changed_files::ChangedFiles;
 pub use checkout::{CheckedOut, CheckoutOptions};
 pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
@@ -54,6 +58,8 @@ pub use remote::RemovedRemote;
 pub use reset::{ResetDone, ResetMode, ResetOptions};
 pub use stale_locks::Lock;
 pub use stash::{StashContent, StashOptions, StashSelector, Unstashed};
+pub use tag::{SignatureKind, TagChange, TagCreation, TagVerification};
+pub use worktree::{WorktreeAddition, WorktreeChange, WorktreeRemoval};
 
 /// A repository, and the means to change it.
 ///

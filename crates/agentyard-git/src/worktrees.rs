@@ -223,7 +223,7 @@ fn dot_git_of(git_dir: &Path, own: &OwnedFd) -> Result<PathBuf, &'static str> {
 }
 
 /// Resolves `..` by name. What is made of it is looked up inside the roots.
-fn lexically_normal(path: &Path) -> PathBuf {
+pub(crate) fn lexically_normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {

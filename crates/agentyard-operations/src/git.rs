@@ -2,6 +2,7 @@
 
 mod add;
 mod blame;
+mod branch;
 mod changed_files;
 mod changelog;
 mod checkout;
@@ -12,6 +13,7 @@ mod commit;
 mod conflicts;
 mod diff;
 mod fetch;
+mod init;
 mod kept;
 mod left_out;
 mod lines;
@@ -21,17 +23,22 @@ mod patch;
 mod pull;
 mod push;
 mod rebase;
+mod reflog;
 mod remote;
 mod reset;
+mod short_id;
 mod show;
 mod stash;
 mod status;
+mod tag;
 mod working_directory;
+mod worktree;
 mod wrapup;
 
 use crate::registry::Entry;
 
 pub(crate) const ALL: &[Entry] = &[
+    Entry::of::<init::GitInit>(),
     Entry::of::<status::GitStatus>(),
     Entry::of::<clean::GitClean>(),
     Entry::of::<add::GitAdd>(),
@@ -44,6 +51,10 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<blame::GitBlame>(),
     Entry::of::<cherry_pick::GitCherryPick>(),
     Entry::of::<log::GitLog>(),
+    Entry::of::<branch::GitBranch>(),
+    Entry::of::<tag::GitTag>(),
+    Entry::of::<worktree::GitWorktree>(),
+    Entry::of::<reflog::GitReflog>(),
     Entry::of::<merge::GitMerge>(),
     Entry::of::<rebase::GitRebase>(),
     Entry::of::<changelog::GitChangelogAnalyze>(),

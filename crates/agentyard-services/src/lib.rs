@@ -31,12 +31,13 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Cleaned, Cloned, Commit,
-    CommitObject, CommitStat, Committed, Conflict, Conflicted, DecorationKind, Diff, Fetched, FileChange,
-    FileStat, Head, Kept, LeftOut, LineChange, Lock, LogOrder, Merges, Moved, Moves, Object,
-    Operation as OperationInProgress, Person, Pulled, PushOutcome, Pushed, PushedRef, RefChange, Remote,
-    RemovedRemote, ResetDone, ResetMode, Staged, Stash, StashContent, StashList, Status, Tag, TagObject,
-    Touched, TreeObject, Unstashed,
+    Added, Blame, BlameBlock, BlobObject, Branch, BranchChange, Change, ChangedFile, CheckedOut, Cleaned,
+    Cloned, Commit, CommitObject, CommitStat, Committed, Conflict, Conflicted, DecorationKind, Diff, Fetched,
+    FileChange, FileStat, Head, Initialized, Kept, LeftOut, LineChange, Lock, LogOrder, Merges, Moved, Moves,
+    Object, ObjectFormat, Operation as OperationInProgress, Person, Pulled, PushOutcome, Pushed, PushedRef,
+    RefChange, ReflogEntry, Remote, RemovedRemote, ResetDone, ResetMode, SignatureKind, Staged, Stash,
+    StashContent, StashList, Status, Tag, TagChange, TagDetails, TagObject, TagSort, TagTarget,
+    TagVerification, Touched, TreeObject, Unstashed, Worktree, WorktreeChange,
 };
 pub use agentyard_git::{
     ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
@@ -50,12 +51,13 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
-    AddRequest, BlameRequest, ChangelogRequest, ChangelogReviews, CheckoutRequest, CherryPickRequest,
-    CleanOutcome, CleanRequest, CloneRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, Document,
-    FetchRequest, History, HistoryRequest, In, MergeAnswer, MergeMode, MergeRequest, PullRequest,
-    PushRequest, RebaseRequest, RemoteMode, RemoteRequest, Remotes, Repositories, RepositorySettings,
-    RepositoryStatus, ResetRequest, SequenceMode, ShowRequest, Shown, Snapshot, StashRequest, Stashes,
-    Step as WrapupStep, Wrapup,
+    AddRequest, BlameRequest, BranchAnswer, BranchMode, BranchRequest, ChangelogRequest, ChangelogReviews,
+    CheckoutRequest, CherryPickRequest, CleanOutcome, CleanRequest, CloneRequest, CommitRequest, DiffPage,
+    DiffPlace, DiffRequest, Document, FetchRequest, History, HistoryRequest, In, InitRequest, MergeAnswer,
+    MergeMode, MergeRequest, PullRequest, PushRequest, RebaseRequest, Reflog, RemoteMode, RemoteRequest,
+    Remotes, Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus, ResetRequest,
+    SequenceMode, ShowRequest, Shown, Snapshot, StashRequest, Stashes, Step as WrapupStep, TagAnswer,
+    TagMode, TagRequest, WorkingDirectoryNeeds, WorktreeAnswer, WorktreeMode, WorktreeRequest, Wrapup,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

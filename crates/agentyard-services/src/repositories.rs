@@ -2,6 +2,8 @@
 //!
 //! This file says which repository is meant and how work on it runs; each file below holds what one noun can do.
 
+mod arguments;
+mod branching;
 mod changelog;
 mod changing;
 mod checking_out;
@@ -11,14 +13,18 @@ mod cloning;
 mod committing;
 mod comparing;
 mod failures;
+mod initialising;
+mod linking;
 mod merging;
 mod reading;
 mod rebasing;
+mod reflog;
 mod remotes;
 mod resetting;
 mod showing;
 mod staging;
 mod stashing;
+mod tagging;
 mod working_directory;
 mod wrapup;
 
@@ -35,6 +41,7 @@ use crate::audit::AuditLog;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trust::TrustedRepositories;
 use crate::working_directories::WorkingDirectories;
+pub use branching::{BranchAnswer, BranchMode, BranchRequest};
 pub use changelog::{ChangelogRequest, ChangelogReviews};
 pub use changing::In;
 use changing::Turns;
@@ -45,15 +52,19 @@ pub use cloning::CloneRequest;
 pub use committing::CommitRequest;
 pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
+pub use initialising::InitRequest;
+pub use linking::{WorktreeAnswer, WorktreeMode, WorktreeRequest};
 pub use merging::{MergeAnswer, MergeMode, MergeRequest};
 pub use reading::{History, HistoryRequest, RepositoryStatus};
 pub use rebasing::{RebaseRequest, SequenceMode};
+pub use reflog::Reflog;
 pub use remotes::{FetchRequest, PullRequest, PushRequest, RemoteMode, RemoteRequest, Remotes};
 pub use resetting::ResetRequest;
 pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
 pub use stashing::{StashRequest, Stashes};
-pub use working_directory::Snapshot;
+pub use tagging::{TagAnswer, TagMode, TagRequest};
+pub use working_directory::{RepositorySnapshot, Snapshot, WorkingDirectoryNeeds};
 pub use wrapup::{Document, Step, Wrapup};
 
 /// How many repositories are read at the same time. More would only take turns on the

@@ -36,6 +36,7 @@ impl Work<'_> {
 pub(crate) fn signing_failure(what: &str, said: &str) -> Option<Error> {
     const MARKS: &[&str] = &[
         "failed to sign",
+        "unable to sign",
         "gpg:",
         "gpg.format",
         "cannot run gpg",

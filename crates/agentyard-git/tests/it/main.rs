@@ -9,6 +9,7 @@ mod support;
 
 mod add;
 mod branches;
+mod branching;
 mod checkout;
 mod cherry_picking;
 mod clean;
@@ -18,8 +19,10 @@ mod environment;
 mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
+mod initialising;
 mod integrating;
 mod kept_repositories;
+mod linking;
 mod log;
 mod log_differential;
 mod log_filters;
@@ -50,6 +53,7 @@ mod status_states;
 mod status_watched;
 mod status_watched_changes;
 mod status_watched_differential;
+mod tagging;
 mod tags;
 mod worktrees;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use agentyard_model::{Permission, Toolset};
-use agentyard_services::{Remote, Result, Snapshot, Tag};
+use agentyard_services::{Remote, RepositorySnapshot, Result, Snapshot, Tag, WorkingDirectoryNeeds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,11 @@ pub(super) struct GitSetWorkingDir;
 pub(super) struct GitSetWorkingDirInput {
     /// Absolute path of a directory in the repository.
     path: PathBuf,
+    /// Refuse a directory in no repository; default true.
+    validate_git_repo: Option<bool>,
+    /// Make a repository there when there is none.
+    #[serde(default)]
+    initialize_if_not_present: bool,
 }
 
 impl Operation for GitSetWorkingDir {
@@ -34,20 +39,35 @@ impl Operation for GitSetWorkingDir {
     type Output = SnapshotView;
 
     async fn call(context: Context<'_>, input: GitSetWorkingDirInput) -> Result<SnapshotView> {
+        let needs = match (input.initialize_if_not_present, input.validate_git_repo) {
+            (true, _) => WorkingDirectoryNeeds::NewRepository,
+            (false, Some(false)) => WorkingDirectoryNeeds::Directory,
+            (false, _) => WorkingDirectoryNeeds::Repository,
+        };
         let snapshot = context
             .services
             .repositories
-            .set_working_directory(context.caller, &input.path)
+            .set_working_directory(context.caller, &input.path, needs)
             .await?;
         Ok(snapshot.into())
     }
 }
 
-/// A repository at a glance.
+/// The directory, and the repository at a glance.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct SnapshotView {
     /// The directory that `.` stands for now.
     working_directory: String,
+    /// The repository was made by this call.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    initialized: bool,
+    #[serde(flatten)]
+    repository: Option<RepositoryView>,
+}
+
+/// A repository at a glance.
+#[derive(Serialize, JsonSchema)]
+struct RepositoryView {
     #[serde(flatten)]
     status: StatusView,
     /// The newest commits.
@@ -98,11 +118,15 @@ impl Output for SnapshotView {
     ];
 
     fn item_count(&self) -> usize {
-        self.status.item_count()
+        self.repository
+            .as_ref()
+            .map_or(0, |repository| repository.status.item_count())
     }
 
     fn keep(&mut self, count: usize) {
-        self.status.keep(count);
+        if let Some(repository) = &mut self.repository {
+            repository.status.keep(count);
+        }
     }
 }
 
@@ -110,7 +134,16 @@ impl From<Snapshot> for SnapshotView {
     fn from(snapshot: Snapshot) -> Self {
         Self {
             working_directory: snapshot.directory.display().to_string(),
-            status: StatusView::of(&snapshot.repository, &snapshot.status, 0),
+            initialized: snapshot.initialized,
+            repository: snapshot.repository.map(RepositoryView::from),
+        }
+    }
+}
+
+impl From<RepositorySnapshot> for RepositoryView {
+    fn from(snapshot: RepositorySnapshot) -> Self {
+        Self {
+            status: StatusView::of(&snapshot.path, &snapshot.status, 0),
             recent_commits: snapshot.commits.into_iter().map(CommitView::from).collect(),
             recent_tags: snapshot.tags.into_iter().map(TagView::from).collect(),
             remotes: snapshot.remotes.into_iter().map(RemoteView::from).collect(),

@@ -11,6 +11,9 @@ use serde_json::{Map, Value, json};
 fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Map<String, Value> {
     let repository = platform.repository.path().display().to_string();
     let arguments = match operation.entry().name {
+        "git_branch" | "git_tag" | "git_worktree" | "git_reflog" | "git_init" => {
+            json!({ "path": repository })
+        }
         "git_checkout" => json!({ "path": repository, "target": "main" }),
         "git_stash" => json!({ "path": repository, "mode": "list" }),
         "git_clean" => json!({ "path": repository, "dry_run": true }),

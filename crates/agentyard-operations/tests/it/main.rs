@@ -5,4 +5,5 @@
 mod conflicts;
 mod git_reads;
 mod guards;
+mod references;
 mod surface;
