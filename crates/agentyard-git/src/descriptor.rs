@@ -15,6 +15,18 @@ use rustix::io::Errno;
 /// How often a lookup is repeated that the kernel gave up because a directory was renamed meanwhile.
 const RENAME_RETRIES: usize = 64;
 
+/// The file systems whose every change goes through this kernel: ext4 (and its elders), XFS, Btrfs, tmpfs,
+/// overlayfs, ZFS and F2FS. Others may change without a word, such as those of a network or of a program.
+const LOCAL_FILE_SYSTEMS: [u64; 7] = [
+    0xEF53,
+    0x5846_5342,
+    0x9123_683E,
+    0x0102_1994,
+    0x794C_7630,
+    0x2FC1_2FC1,
+    0xF2F5_2010,
+];
+
 /// Opens `path` under `directory`. Links are followed while they stay beneath it; leaving it is `EXDEV`.
 pub(crate) fn open_beneath(directory: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let path = if path.as_os_str().is_empty() {
@@ -76,6 +88,15 @@ pub(crate) fn read_child_file(
 /// The type of what a descriptor refers to.
 pub(crate) fn file_type(descriptor: impl AsFd) -> Result<FileType, Errno> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(descriptor)?.st_mode))
+}
+
+/// Whether what happens to a directory is known to this kernel as soon as it happens, and stamped with its time.
+pub(crate) fn is_local(directory: impl AsFd) -> bool {
+    rustix::fs::fstatfs(directory).is_ok_and(|system| {
+        #[expect(clippy::cast_sign_loss, reason = "a magic number")]
+        let kind = system.f_type as u64;
+        LOCAL_FILE_SYSTEMS.contains(&(kind & 0xFFFF_FFFF))
+    })
 }
 
 /// Where the kernel says that a descriptor is, free of links.

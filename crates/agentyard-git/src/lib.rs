@@ -71,7 +71,7 @@ pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as Gi
 pub use rebase_progress::RebaseProgress;
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
 pub use remotes::Remote;
-pub use repository::{Repository, repository_elsewhere};
+pub use repository::{KeepLimits, KeptRepositories, Repository, repository_elsewhere};
 pub use repository_path::RepositoryPath;
 pub use revision::Revision;
 pub use roots::{Confined, Roots};
@@ -86,9 +86,10 @@ pub use text::display_path;
 pub use touched::Touched;
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, Change, ChangedFile, ChangedFiles, CheckedOut,
-    CheckoutOptions, CherryPickOptions, CherryPickResult, CherryPicked, CommitOptions, Committed, Diff,
-    DiffQuery, FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, MAX_BLAME_LINES,
-    MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions,
-    RebaseResult, RebaseStop, Rebased, ResetDone, ResetMode, ResetOptions, Work,
+    CheckoutOptions, CherryPickOptions, CherryPickResult, CherryPicked, CleanOptions, Cleaned, CommitOptions,
+    Committed, Diff, DiffQuery, FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines,
+    Lock, MAX_BLAME_LINES, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress,
+    RebaseOptions, RebaseResult, RebaseStop, Rebased, ResetDone, ResetMode, ResetOptions, StashContent,
+    StashOptions, StashSelector, Unstashed, Work,
 };
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -3,17 +3,25 @@
 mod alternates;
 mod contents;
 mod elsewhere;
+mod kept;
 mod locate;
 mod owner;
+mod stamp;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
 
 use rustix::fs::OFlags;
 
 use crate::descriptor::{as_path, magic_path, open_beneath};
+use crate::status::KeptStatus;
 use crate::{Confined, Error};
+use contents::Inventory;
 pub use elsewhere::repository_elsewhere;
+pub use kept::{KeepLimits, KeptRepositories};
 use locate::Location;
 pub(crate) use locate::{PATH_FILE_LIMIT, looks_like_git_dir, parse_git_file};
 
@@ -38,6 +46,9 @@ pub struct Repository {
     git_dir: Confined,
     common_dir: Confined,
     worktree: Option<Confined>,
+    /// The configuration as text, made when first asked for.
+    configuration: OnceLock<BString>,
+    kept_status: Option<Arc<KeptStatus>>,
 }
 
 impl Repository {
@@ -47,12 +58,13 @@ impl Repository {
     /// the directory is that repository itself: one that lies inside another working tree may have been
     /// planted there.
     pub fn open(directory: &Confined) -> Result<Self, Error> {
-        Self::open_at(locate::locate(directory)?)
+        Ok(Self::open_at(locate::locate(directory)?)?.0)
     }
 
     /// Opens the repository whose top is the directory, if it is one.
     pub(crate) fn open_exactly(directory: &Confined) -> Result<Option<Self>, Error> {
-        locate::locate_exactly(directory)?.map(Self::open_at).transpose()
+        let opened = locate::locate_exactly(directory)?.map(Self::open_at);
+        Ok(opened.transpose()?.map(|(repository, _)| repository))
     }
 
     /// The top of the working tree; none in a bare repository.
@@ -74,6 +86,18 @@ impl Repository {
     /// A handle for one thread.
     pub(crate) fn local(&self) -> gix::Repository {
         self.inner.to_thread_local()
+    }
+
+    /// The whole configuration, for comparison with an earlier one.
+    pub(crate) fn configuration(&self) -> &BStr {
+        self.configuration
+            .get_or_init(|| self.local().config_snapshot().plumbing().to_bstring())
+            .as_bstr()
+    }
+
+    /// What is kept between one status and the next; none unless the repository itself is kept.
+    pub(crate) fn kept_status(&self) -> Option<&KeptStatus> {
+        self.kept_status.as_deref()
     }
 
     pub(crate) fn confined_worktree(&self) -> Option<&Confined> {
@@ -121,23 +145,17 @@ impl Repository {
         Ok((stat.st_dev, stat.st_ino))
     }
 
-    fn open_at(location: Location) -> Result<Self, Error> {
+    fn open_at(location: Location) -> Result<(Self, Checks), Error> {
+        location.check_owners()?;
+        let checks = Checks::make(&location)?;
         let Location {
             git_dir,
             common_dir,
             worktree,
         } = location;
-        for part in [Some(&git_dir), Some(&common_dir), worktree.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            owner::check(part)?;
-        }
-        contents::check(&git_dir, &common_dir)?;
-        let databases = alternates::check(&common_dir)?;
 
         // The path leads through the descriptor that was checked, whatever happens to its name meanwhile.
-        let inner = open_options(databases)
+        let inner = open_options(checks.databases)
             .open(magic_path(git_dir.directory()))
             .map_err(|source| Error::OpenRepository {
                 path: git_dir.shown(),
@@ -148,10 +166,12 @@ impl Repository {
             git_dir,
             common_dir,
             worktree,
+            configuration: OnceLock::new(),
+            kept_status: None,
         };
         repository.refuse_unsupported()?;
         repository.apply_configured_worktree()?;
-        Ok(repository)
+        Ok((repository, checks))
     }
 
     /// gix reads references from files whatever the configuration says, and would take a reftable for an
@@ -189,6 +209,22 @@ impl Repository {
             self.worktree = None;
         }
         Ok(())
+    }
+}
+
+/// What was found by checking a repository before it was opened.
+struct Checks {
+    inventories: Vec<Inventory>,
+    /// How many object databases there are, its own included.
+    databases: usize,
+}
+
+impl Checks {
+    fn make(location: &Location) -> Result<Self, Error> {
+        Ok(Self {
+            inventories: contents::check(&location.git_dir, &location.common_dir)?,
+            databases: alternates::check(&location.common_dir)?,
+        })
     }
 }
 

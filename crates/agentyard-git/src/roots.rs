@@ -75,6 +75,11 @@ impl Roots {
         self.resolve(&base.path.join(path))
     }
 
+    /// Whether these are clones of one another, and so stand for the same directories.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// As [`Roots::resolve`], for paths that come from a repository and may hold any bytes.
     pub(crate) fn open_directory(&self, path: &Path) -> Result<Confined, Error> {
         let found = self.find(path)?;

@@ -4,9 +4,14 @@ mod content;
 mod conversion;
 mod directory;
 mod entry;
+mod findings;
 mod head;
 mod ignore;
+mod index_changes;
+mod kept;
 mod queue;
+mod records;
+mod rules;
 mod scan;
 mod staged;
 mod staging;
@@ -14,15 +19,20 @@ mod submodule;
 mod tracked;
 mod untracked;
 mod visit;
+mod watch;
+mod watched;
 
 use std::sync::atomic::AtomicBool;
 
 use gix::bstr::BString;
 
+use self::head::LastDistance;
 use crate::error::check_cancelled;
 use crate::{Error, ObjectId, RebaseProgress, Repository, display_path, index};
+pub(crate) use kept::KeptStatus;
 pub use staging::Staging;
 pub(crate) use tracked::conflict;
+pub(crate) use watch::WatchBudget;
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -171,7 +181,18 @@ impl Status {
 
 impl Repository {
     /// Compares the last commit, the index and the working tree, like `git status`. Writes nothing.
+    ///
+    /// A repository that is kept open ([`crate::KeptRepositories`]) is watched from the second time on, where
+    /// that pays, so that only what changed is looked at.
     pub fn status(&self, options: &StatusOptions, cancel: &AtomicBool) -> Result<Status, Error> {
+        match self.kept_status() {
+            Some(kept) => kept.status(self, options, cancel),
+            None => self.walked_status(options, cancel),
+        }
+    }
+
+    /// The status found by walking over the whole tree.
+    fn walked_status(&self, options: &StatusOptions, cancel: &AtomicBool) -> Result<Status, Error> {
         let local = self.local();
         let mut status = Status {
             bare: self.worktree().is_none(),
@@ -180,23 +201,25 @@ impl Repository {
             ..Status::default()
         };
         let Some(worktree) = self.confined_worktree() else {
-            (status.head, status.upstream) = head::head_and_upstream(&local, cancel)?;
+            (status.head, status.upstream) =
+                head::head_and_upstream(&local, &mut LastDistance::default(), cancel)?;
             return Ok(status);
         };
         let index = index::load(self, &local)?;
         let scan = scan::Scan::new(self, &local, worktree, &index, options, cancel);
-        let (staged, findings) = scan.run(|| {
-            (status.head, status.upstream) = head::head_and_upstream(&local, cancel)?;
+        let (staged, found) = scan.run(|| {
+            (status.head, status.upstream) =
+                head::head_and_upstream(&local, &mut LastDistance::default(), cancel)?;
             staged::changes(self, &local, &index, &status.head, cancel)
         })?;
         check_cancelled(cancel)?;
-        status.take(staged, findings, options.limit);
+        status.take(staged, found.findings, options.limit);
         Ok(status)
     }
 }
 
 impl Status {
-    fn take(&mut self, staged: staged::Changes, findings: scan::Findings, limit: usize) {
+    fn take(&mut self, staged: staged::Changes, findings: findings::Findings, limit: usize) {
         let mut lists = Lists {
             limit,
             truncated: staged.truncated || findings.truncated,

@@ -4,12 +4,14 @@ mod add;
 mod blame;
 mod checkout;
 mod cherry_pick;
+mod clean;
 mod commit;
 mod diff;
 mod integrate;
 mod merge;
 mod rebase;
 mod reset;
+mod stash;
 
 mod changed_files;
 mod in_progress;
@@ -20,6 +22,7 @@ mod loss;
 mod progress;
 mod saved_index;
 mod signing;
+mod stale_locks;
 
 use std::sync::atomic::AtomicBool;
 
@@ -30,6 +33,7 @@ pub use blame::{Blame, BlameBlock, BlameQuery, MAX_BLAME_LINES, Moves};
 pub use changed_files::ChangedFiles;
 pub use checkout::{CheckedOut, CheckoutOptions};
 pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
+pub use clean::{CleanOptions, Cleaned};
 pub use commit::{CommitOptions, Committed, Lines};
 pub use diff::{Between, Change, ChangedFile, Diff, DiffQuery};
 pub use integrate::{Integrated, Integration, IntegrationResult};
@@ -38,6 +42,8 @@ pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, Mer
 pub use progress::Progress;
 pub use rebase::{RebaseOptions, RebaseResult, RebaseStop, Rebased};
 pub use reset::{ResetDone, ResetMode, ResetOptions};
+pub use stale_locks::Lock;
+pub use stash::{StashContent, StashOptions, StashSelector, Unstashed};
 
 /// A repository, and the means to change it.
 ///

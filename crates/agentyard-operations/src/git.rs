@@ -6,6 +6,7 @@ mod changed_files;
 mod changelog;
 mod checkout;
 mod cherry_pick;
+mod clean;
 mod commit;
 mod conflicts;
 mod diff;
@@ -18,6 +19,7 @@ mod patch;
 mod rebase;
 mod reset;
 mod show;
+mod stash;
 mod status;
 mod working_directory;
 mod wrapup;
@@ -26,10 +28,12 @@ use crate::registry::Entry;
 
 pub(crate) const ALL: &[Entry] = &[
     Entry::of::<status::GitStatus>(),
+    Entry::of::<clean::GitClean>(),
     Entry::of::<add::GitAdd>(),
     Entry::of::<reset::GitReset>(),
     Entry::of::<commit::GitCommit>(),
     Entry::of::<checkout::GitCheckout>(),
+    Entry::of::<stash::GitStash>(),
     Entry::of::<diff::GitDiff>(),
     Entry::of::<show::GitShow>(),
     Entry::of::<blame::GitBlame>(),

@@ -31,10 +31,11 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 pub use agentyard_git::{
-    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Commit, CommitObject, CommitStat,
-    Committed, Conflict, Conflicted, DecorationKind, Diff, FileChange, FileStat, Head, Kept, LeftOut,
-    LineChange, LogOrder, Merges, Moved, Moves, Object, Operation as OperationInProgress, Person, Remote,
-    ResetDone, ResetMode, Staged, Status, Tag, TagObject, TreeObject,
+    Added, Blame, BlameBlock, BlobObject, Change, ChangedFile, CheckedOut, Cleaned, Commit, CommitObject,
+    CommitStat, Committed, Conflict, Conflicted, DecorationKind, Diff, FileChange, FileStat, Head, Kept,
+    LeftOut, LineChange, Lock, LogOrder, Merges, Moved, Moves, Object, Operation as OperationInProgress,
+    Person, Remote, ResetDone, ResetMode, Staged, Stash, StashContent, StashList, Status, Tag, TagObject,
+    Touched, TreeObject, Unstashed,
 };
 pub use agentyard_git::{
     ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
@@ -49,9 +50,10 @@ pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
     AddRequest, BlameRequest, ChangelogRequest, ChangelogReviews, CheckoutRequest, CherryPickRequest,
-    CommitRequest, DiffPage, DiffPlace, DiffRequest, Document, History, HistoryRequest, In, MergeAnswer,
-    MergeMode, MergeRequest, RebaseRequest, Repositories, RepositorySettings, RepositoryStatus, ResetRequest,
-    SequenceMode, ShowRequest, Shown, Snapshot, Step as WrapupStep, Wrapup,
+    CleanOutcome, CleanRequest, CommitRequest, DiffPage, DiffPlace, DiffRequest, Document, History,
+    HistoryRequest, In, MergeAnswer, MergeMode, MergeRequest, RebaseRequest, Repositories,
+    RepositorySettings, RepositoryStatus, ResetRequest, SequenceMode, ShowRequest, Shown, Snapshot,
+    StashRequest, Stashes, Step as WrapupStep, Wrapup,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -6,6 +6,7 @@ mod changelog;
 mod changing;
 mod checking_out;
 mod cherry_picking;
+mod cleaning;
 mod committing;
 mod comparing;
 mod failures;
@@ -15,6 +16,7 @@ mod rebasing;
 mod resetting;
 mod showing;
 mod staging;
+mod stashing;
 mod working_directory;
 mod wrapup;
 
@@ -23,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agentyard_git::{self as git, Git, Repository, Roots};
+use agentyard_git::{self as git, Git, KeepLimits, KeptRepositories, Repository, Roots};
 use agentyard_model::{Caller, Clock, TenantId};
 use tokio::sync::Semaphore;
 
@@ -36,6 +38,7 @@ pub use changing::In;
 use changing::Turns;
 pub use checking_out::CheckoutRequest;
 pub use cherry_picking::CherryPickRequest;
+pub use cleaning::{CleanOutcome, CleanRequest};
 pub use committing::CommitRequest;
 pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
@@ -45,6 +48,7 @@ pub use rebasing::{RebaseRequest, SequenceMode};
 pub use resetting::ResetRequest;
 pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
+pub use stashing::{StashRequest, Stashes};
 pub use working_directory::Snapshot;
 pub use wrapup::{Document, Step, Wrapup};
 
@@ -60,6 +64,7 @@ const MAX_STATUS_PATHS: usize = 100_000;
 pub struct Repositories {
     roots: Roots,
     working_directories: WorkingDirectories,
+    kept: Arc<KeptRepositories>,
     readers: Semaphore,
     timeout: Duration,
     clock: Clock,
@@ -94,6 +99,7 @@ impl Repositories {
         Self {
             roots: settings.roots,
             working_directories: settings.working_directories,
+            kept: Arc::new(KeptRepositories::new(KeepLimits::default())),
             readers: Semaphore::new(READERS),
             timeout: settings.timeout,
             clock,
@@ -113,9 +119,10 @@ impl Repositories {
     ) -> Result<T> {
         let roots = self.roots_of(caller)?;
         let directory = self.directory(caller, path).await?;
+        let kept = Arc::clone(&self.kept);
         self.in_background(move |cancel| {
             let confined = roots.resolve(&directory)?;
-            work(&Repository::open(&confined)?, cancel)
+            work(&*kept.open(&confined)?, cancel)
         })
         .await
     }

@@ -303,6 +303,8 @@ mod tests {
             ("remote", Some("origin"), "vcs", Reach::Network),
             ("merge", Some("x"), "driver", Reach::Merging),
             ("gpg", Some("ssh"), "program", Reach::Signing),
+            ("merge", Some("x"), "driver", Reach::SignedMerging),
+            ("gpg", Some("ssh"), "program", Reach::SignedMerging),
         ];
         for (section, subsection, name, reach) in cases {
             assert_eq!(
@@ -313,6 +315,14 @@ mod tests {
             assert_eq!(fate(section, subsection, name, Reach::Repository), Fate::Harmless);
         }
         assert_eq!(fate("http", None, "postbuffer", Reach::Network), Fate::Harmless);
+        assert_eq!(
+            fate("rebase", None, "instructionformat", Reach::Merging),
+            Fate::Becomes("%s")
+        );
+        assert_eq!(
+            fate("branch", Some("main"), "mergeoptions", Reach::Merging),
+            Fate::Becomes("")
+        );
         assert_eq!(
             fate("remote", Some("origin"), "uploadpack", Reach::Network),
             Fate::Becomes("git-upload-pack")

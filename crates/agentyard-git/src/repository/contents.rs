@@ -3,12 +3,14 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::SystemTime;
 
 use gix::bstr::ByteSlice as _;
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir};
 use rustix::io::Errno;
 
 use super::locate::part_error;
+use super::stamp::Stamp;
 use crate::descriptor::{as_path, file_type, open_beneath};
 use crate::{Confined, Error, display_path};
 
@@ -45,28 +47,87 @@ enum Depth {
 
 const SPECIAL: &str = "is neither a file nor a directory";
 
-/// Refuses links that leave the roots, and entries that reading would wait for.
-pub(super) fn check(git_dir: &Confined, common_dir: &Confined) -> Result<(), Error> {
-    check_directories(common_dir, SHARED)?;
-    if git_dir.path() != common_dir.path() {
-        check_directories(git_dir, PRIVATE)?;
+/// What a check saw, by which can be told whether another one would see the same.
+pub(super) struct Inventory {
+    base: Confined,
+    taken_at: SystemTime,
+    directories: Vec<(Vec<u8>, Option<Stamp>)>,
+    /// Files whose size matters, and may change without a word in their directories.
+    whole_files: Vec<Vec<u8>>,
+    /// Files that gix maps into memory. Whoever reads one that was cut short meanwhile is killed.
+    packs: Vec<(Vec<u8>, Option<Stamp>)>,
+    has_links: bool,
+}
+
+impl Inventory {
+    /// Whether a check now would find nothing that it did not find then.
+    pub(super) fn is_current(&self) -> bool {
+        let is_unchanged = |(name, stamp): &(Vec<u8>, Option<Stamp>)| {
+            stamp.is_some_and(|stamp| stamp.is_settled_at(self.taken_at))
+                && Stamp::of(self.base.directory(), name) == *stamp
+        };
+        !self.has_links
+            && self.directories.iter().all(is_unchanged)
+            && self
+                .whole_files
+                .iter()
+                .all(|name| size(self.base.directory(), name) <= WHOLE_FILE_LIMIT)
     }
-    Ok(())
+
+    pub(super) fn pack_files(&self) -> usize {
+        self.packs.len()
+    }
+
+    pub(super) fn has_links(&self) -> bool {
+        self.has_links
+    }
+
+    /// Whether a directory of this name was there.
+    pub(super) fn has_directory(&self, name: &[u8]) -> bool {
+        self.directories.iter().any(|(directory, _)| directory == name)
+    }
+
+    /// Whether the packs are those that they were.
+    pub(super) fn has_packs_of(&self, former: &Self) -> bool {
+        self.packs == former.packs
+    }
+
+    /// Looks at the packs again.
+    pub(super) fn packs_are_current(&self) -> bool {
+        self.packs
+            .iter()
+            .all(|(name, stamp)| Stamp::of(self.base.directory(), name) == *stamp)
+    }
+}
+
+/// Refuses links that leave the roots, and entries that reading would wait for.
+pub(super) fn check(git_dir: &Confined, common_dir: &Confined) -> Result<Vec<Inventory>, Error> {
+    let mut inventories = vec![check_directories(common_dir, SHARED)?];
+    if git_dir.path() != common_dir.path() {
+        inventories.push(check_directories(git_dir, PRIVATE)?);
+    }
+    Ok(inventories)
 }
 
 /// As [`check`], for an object database that an alternates file names.
 pub(super) fn check_objects(objects: &Confined) -> Result<(), Error> {
-    check_directories(
-        objects,
-        &[
-            ("", Depth::Entries),
-            ("info", Depth::Entries),
-            ("pack", Depth::Entries),
-        ],
-    )
+    let directories = [
+        ("", Depth::Entries),
+        ("info", Depth::Entries),
+        ("pack", Depth::Entries),
+    ];
+    check_directories(objects, &directories).map(|_| ())
 }
 
-fn check_directories(base: &Confined, directories: &[(&str, Depth)]) -> Result<(), Error> {
+fn check_directories(base: &Confined, directories: &[(&str, Depth)]) -> Result<Inventory, Error> {
+    let mut inventory = Inventory {
+        base: base.clone(),
+        taken_at: SystemTime::now(),
+        directories: Vec::new(),
+        whole_files: Vec::new(),
+        packs: Vec::new(),
+        has_links: false,
+    };
     let mut buffer = vec![MaybeUninit::uninit(); 32 * 1024];
     for (name, depth) in directories {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -84,18 +145,22 @@ fn check_directories(base: &Confined, directories: &[(&str, Depth)]) -> Result<(
                 .map_err(|error| part_error(base, format!("{name} link"), error))?,
             Err(errno) => return Err(unreadable(base, name.as_bytes(), errno)),
         };
-        check_entries(base, name.as_bytes(), &directory, *depth, &mut buffer)?;
+        check_entries(name.as_bytes(), &directory, *depth, &mut inventory, &mut buffer)?;
     }
-    Ok(())
+    Ok(inventory)
 }
 
 fn check_entries(
-    base: &Confined,
     name: &[u8],
     directory: &OwnedFd,
     depth: Depth,
+    inventory: &mut Inventory,
     buffer: &mut [MaybeUninit<u8>],
 ) -> Result<(), Error> {
+    let base = &inventory.base;
+    inventory
+        .directories
+        .push((name.to_owned(), Stamp::of(directory, b"")));
     let mut below = Vec::new();
     let mut entries = RawDir::new(directory, buffer);
     while let Some(entry) = entries.next() {
@@ -107,13 +172,22 @@ fn check_entries(
         let kind = known_type(directory, child, entry.file_type());
         match kind {
             FileType::RegularFile => {
-                if is_read_whole(name, child) && size(directory, child) > WHOLE_FILE_LIMIT {
-                    return Err(malformed(base, &joined(name, child), "is too large"));
+                let path = joined(name, child);
+                if is_read_whole(name, child) {
+                    if size(directory, child) > WHOLE_FILE_LIMIT {
+                        return Err(malformed(base, &path, "is too large"));
+                    }
+                    inventory.whole_files.push(path);
+                } else if name == b"objects/pack" {
+                    inventory.packs.push((path, Stamp::of(directory, child)));
                 }
             }
             FileType::Directory if depth == Depth::Everything => below.push(child.to_owned()),
             FileType::Directory => {}
-            FileType::Symlink => check_link(base, &joined(name, child))?,
+            FileType::Symlink => {
+                check_link(base, &joined(name, child))?;
+                inventory.has_links = true;
+            }
             // git leaves its file system monitor's socket here.
             FileType::Socket => {}
             _ => return Err(malformed(base, &joined(name, child), SPECIAL)),
@@ -122,9 +196,9 @@ fn check_entries(
     for child in below {
         let path = joined(name, &child);
         match crate::descriptor::open_child_directory(directory, &child) {
-            Ok(directory) => check_entries(base, &path, &directory, depth, buffer)?,
+            Ok(directory) => check_entries(&path, &directory, depth, inventory, buffer)?,
             Err(Errno::NOENT) => {}
-            Err(errno) => return Err(unreadable(base, &path, errno)),
+            Err(errno) => return Err(unreadable(&inventory.base, &path, errno)),
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ use gix::bstr::{BStr, ByteSlice as _};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
+use super::owner;
 use crate::descriptor::{as_path, file_type, read_child_file};
 use crate::{Confined, Error};
 
@@ -15,6 +16,19 @@ pub(super) struct Location {
     pub(super) git_dir: Confined,
     pub(super) common_dir: Confined,
     pub(super) worktree: Option<Confined>,
+}
+
+impl Location {
+    /// Refuses a repository of which any part belongs to another user.
+    pub(super) fn check_owners(&self) -> Result<(), Error> {
+        self.parts().try_for_each(owner::check)
+    }
+
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Confined> {
+        [&self.git_dir, &self.common_dir]
+            .into_iter()
+            .chain(&self.worktree)
+    }
 }
 
 /// Files with nothing but a path in them are this long at most.

@@ -2,8 +2,8 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io;
 use std::sync::atomic::AtomicBool;
+use std::{io, mem};
 
 use gix::bstr::BStr;
 use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
@@ -22,6 +22,7 @@ pub(super) struct Contents<'a> {
     cancel: &'a AtomicBool,
     /// Made when first needed; in most working trees, most of the time, no file needs to be read.
     conversion: Option<Conversion<'a>>,
+    has_read: bool,
 }
 
 /// Beyond this size files are taken as they are, as git does: converting one takes it into memory.
@@ -39,7 +40,13 @@ impl<'a> Contents<'a> {
             index,
             cancel,
             conversion: None,
+            has_read: false,
         }
+    }
+
+    /// Whether anything was compared since the last time this was asked.
+    pub(super) fn has_read_since(&mut self) -> bool {
+        mem::take(&mut self.has_read)
     }
 
     /// A handle to the object database, for this thread.
@@ -56,6 +63,7 @@ impl<'a> Contents<'a> {
         path: &BStr,
         expected: &gix::oid,
     ) -> Result<bool, Error> {
+        self.has_read = true;
         let read_error = |source| Error::ReadFile {
             path: display_path(path),
             source,
@@ -90,7 +98,8 @@ impl<'a> Contents<'a> {
     }
 
     /// Whether the link's target differs from `expected`.
-    pub(super) fn link_differs(&self, directory: &Directory, name: &CStr, expected: &gix::oid) -> bool {
+    pub(super) fn link_differs(&mut self, directory: &Directory, name: &CStr, expected: &gix::oid) -> bool {
+        self.has_read = true;
         let target = rustix::fs::readlinkat(directory.descriptor(), name, Vec::new());
         let actual = target.ok().and_then(|target| {
             gix::objs::compute_hash(self.objects.object_hash(), Kind::Blob, target.as_bytes()).ok()

@@ -15,7 +15,8 @@ use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
 use gix::glob::pattern::Case;
 
 use super::directory::Directory;
-use crate::descriptor::{as_path, open_child_directory, read_child_file};
+use super::rules::info_file;
+use crate::descriptor::as_path;
 use crate::{Error, Repository};
 
 /// Converts files, for one thread.
@@ -48,13 +49,11 @@ impl<'a> Conversion<'a> {
         options.crlf_roundtrip_check = CrlfRoundTripCheck::Skip;
         options.encodings_with_roundtrip_check.clear();
 
-        let common_dir = repository.confined_common_dir();
-        let info = open_child_directory(common_dir.directory(), b"info").ok();
         Ok(Self {
             index,
             pipeline: Pipeline::new(Default::default(), objects.object_hash(), options),
             names: MetadataCollection::default(),
-            info: info.and_then(|info| read_child_file(info, b"attributes", FILE_LIMIT).ok().flatten()),
+            info: info_file(repository, "attributes"),
             case: super::entry::pattern_case(objects),
             current: None,
         })

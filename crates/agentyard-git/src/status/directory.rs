@@ -40,11 +40,18 @@ impl Directory {
         ))
     }
 
+    /// Opens a directory by its prefix, one step after the other.
+    pub(super) fn at(worktree: &Confined, prefix: &BStr) -> Result<Self, Errno> {
+        let mut names = prefix.split_str(b"/").filter(|name| !name.is_empty());
+        names.try_fold(Self::top(worktree)?, |directory, name| {
+            Arc::new(directory).child(name.as_bstr())
+        })
+    }
+
     /// Opens an entry, which must be a directory and not a link to one.
     pub(super) fn child(self: &Arc<Self>, name: &BStr) -> Result<Self, Errno> {
         let descriptor = open_child_directory(&self.descriptor, name)?;
-        let mut prefix = self.path_of(name);
-        prefix.push(b'/');
+        let prefix = self.prefix_of(name);
         Ok(Self::new(descriptor, prefix, Some(Arc::clone(self))))
     }
 
@@ -58,6 +65,13 @@ impl Directory {
         path.extend_from_slice(&self.prefix);
         path.extend_from_slice(name);
         path
+    }
+
+    /// The prefix of a directory in this one.
+    pub(super) fn prefix_of(&self, name: &[u8]) -> BString {
+        let mut prefix = self.path_of(name);
+        prefix.push(b'/');
+        prefix
     }
 
     /// The directory's own path, relative to the top.
@@ -109,10 +123,17 @@ impl Directory {
         let mut buffer = Vec::with_capacity(LISTING_BUFFER);
         let mut entries = RawDir::new(&self.descriptor, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(|errno| Error::ReadFile {
-                path: display_path(self.path()),
-                source: errno.into(),
-            })?;
+            let entry = match entry {
+                Ok(entry) => entry,
+                // Removed since it was opened.
+                Err(Errno::NOENT) => break,
+                Err(errno) => {
+                    return Err(Error::ReadFile {
+                        path: display_path(self.path()),
+                        source: errno.into(),
+                    });
+                }
+            };
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b".." | b".git") {
                 continue;

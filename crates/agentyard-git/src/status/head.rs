@@ -6,19 +6,25 @@ use gix::head::Kind;
 use gix::refs::FullName;
 use gix::state::InProgress;
 
-use super::{Head, Operation, Upstream};
+use super::{Distance, Head, Operation, Upstream};
 use crate::history::{History, distance};
 use crate::upstream::tracking_branch;
 use crate::{Error, display_path};
 
+/// How far two commits are apart, of those asked about last. Commits do not change; only a shallow history
+/// grows or shrinks at its far end.
+#[derive(Default)]
+pub(super) struct LastDistance(Option<((gix::ObjectId, gix::ObjectId), Distance)>);
+
 /// What is checked out, and the upstream of that branch.
 pub(super) fn head_and_upstream(
     local: &gix::Repository,
+    last: &mut LastDistance,
     cancel: &AtomicBool,
 ) -> Result<(Head, Option<Upstream>), Error> {
     let (head, name) = named_head(local)?;
     let upstream = match &name {
-        Some(name) => upstream(local, name, head.commit.map(Into::into), cancel)?,
+        Some(name) => upstream(local, name, head.commit.map(Into::into), last, cancel)?,
         None => None,
     };
     Ok((head, upstream))
@@ -60,6 +66,7 @@ fn upstream(
     local: &gix::Repository,
     branch: &FullName,
     commit: Option<gix::ObjectId>,
+    last: &mut LastDistance,
     cancel: &AtomicBool,
 ) -> Result<Option<Upstream>, Error> {
     let Some(tracking) = tracking_branch(local, branch.as_ref()) else {
@@ -71,11 +78,31 @@ fn upstream(
         .flatten()
         .and_then(|mut reference| reference.peel_to_id().ok().map(gix::Id::detach));
     let distance = match (commit, theirs) {
-        (Some(ours), Some(theirs)) => Some(distance(&mut History::new(local)?, ours, theirs, cancel)?),
+        (Some(ours), Some(theirs)) => Some(last.get(local, ours, theirs, cancel)?),
         _ => None,
     };
     Ok(Some(Upstream {
         name: display_path(tracking.shorten()),
         distance,
     }))
+}
+
+impl LastDistance {
+    fn get(
+        &mut self,
+        local: &gix::Repository,
+        ours: gix::ObjectId,
+        theirs: gix::ObjectId,
+        cancel: &AtomicBool,
+    ) -> Result<Distance, Error> {
+        let is_shallow = local.is_shallow().unwrap_or(true);
+        match self.0 {
+            Some((pair, distance)) if pair == (ours, theirs) && !is_shallow => Ok(distance),
+            _ => {
+                let distance = distance(&mut History::new(local)?, ours, theirs, cancel)?;
+                self.0 = (!is_shallow).then_some(((ours, theirs), distance));
+                Ok(distance)
+            }
+        }
+    }
 }

@@ -9,7 +9,8 @@ use gix::ignore::search::{Ignore, pattern_matching_relative_path};
 use gix::index::entry::Flags;
 
 use super::directory::Directory;
-use crate::descriptor::{as_path, open_child_directory, read_child_file};
+use super::rules::info_file;
+use crate::descriptor::as_path;
 use crate::{Error, Repository};
 
 /// The patterns of one file.
@@ -33,11 +34,8 @@ const PARSE: Ignore = Ignore {
 
 impl Excludes {
     pub(super) fn new(repository: &Repository, case: Case) -> Self {
-        let common_dir = repository.confined_common_dir();
-        let info = open_child_directory(common_dir.directory(), b"info").ok();
-        let content = info.and_then(|info| read_child_file(info, b"exclude", FILE_LIMIT).ok().flatten());
         Self {
-            info: content
+            info: info_file(repository, "exclude")
                 .and_then(|content| List::from_bytes(&content, "info/exclude".into(), None, PARSE).ok()),
             case,
         }

@@ -21,10 +21,10 @@ struct State<T> {
 }
 
 impl<T> Queue<T> {
-    pub(super) fn new(first: T) -> Self {
+    pub(super) fn new(first: Vec<T>) -> Self {
         Self {
             state: Mutex::new(State {
-                waiting: vec![first],
+                waiting: first,
                 running: 0,
                 stopped: false,
             }),
@@ -45,6 +45,11 @@ impl<T> Queue<T> {
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// How many tasks wait.
+    pub(super) fn len(&self) -> usize {
+        self.lock().waiting.len()
     }
 
     pub(super) fn add(&self, tasks: Vec<T>) {

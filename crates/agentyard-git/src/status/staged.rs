@@ -18,7 +18,7 @@ use crate::renames::{self, File, Moves, is_regular};
 use crate::{Error, Repository, index};
 
 /// What is staged, in no order. Moves are pairs of new and old path.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Changes {
     pub(super) added: Vec<BString>,
     pub(super) modified: Vec<BString>,

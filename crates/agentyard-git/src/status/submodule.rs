@@ -21,6 +21,11 @@ pub(super) fn has_other_commit(worktree: &Confined, path: &BStr, expected: &gix:
     matches!(head, Ok(Some(head)) if head != expected)
 }
 
+/// Whether a directory may be the top of another repository.
+pub(super) fn has_git_entry(directory: &Directory) -> bool {
+    rustix::fs::statat(directory.descriptor(), ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
 /// Whether a directory is the top of another repository.
 ///
 /// A `.git` file or link that leads out of the roots counts as one whatever it leads to, so that the answer

@@ -88,6 +88,14 @@ impl<'index> Tracked<'index> {
     }
 }
 
+/// The entries below a directory, given its prefix. The index must be sorted.
+pub(super) fn entries_below(index: &gix::index::State, prefix: &BStr) -> Range<usize> {
+    let entries = index.entries();
+    let start = entries.partition_point(|entry| entry.path(index) < prefix);
+    let count = entries[start..].partition_point(|entry| entry.path(index).starts_with(prefix));
+    start..start + count
+}
+
 /// What kind of conflict the entries of one path make; none when they make none.
 pub(crate) fn conflict(entries: &[Entry]) -> Option<Conflict> {
     let stages = entries

@@ -100,6 +100,7 @@ impl<'a> Scan<'a> {
                 });
             }
         };
+        self.watch_untracked(&directory, worker);
         if submodule::is_repository(&directory, self.worktree) {
             return Ok(whole);
         }
@@ -166,24 +167,26 @@ impl<'a> Scan<'a> {
     }
 
     fn untracked(&self, path: BString, worker: &mut Worker<'a>) {
+        let limit = self.options.limit.saturating_sub(worker.recorded);
         let findings = &mut worker.findings;
-        self.push(path, &mut findings.untracked, &mut findings.truncated);
+        push(path, limit, &mut findings.untracked, &mut findings.truncated);
     }
 
     fn ignored(&self, path: BString, worker: &mut Worker<'a>) {
         let findings = &mut worker.findings;
         if self.options.ignored {
-            self.push(path, &mut findings.ignored, &mut findings.truncated);
+            let limit = self.options.limit;
+            push(path, limit, &mut findings.ignored, &mut findings.truncated);
         }
     }
+}
 
-    /// Anybody can fill a directory with files; they are counted no further than they are reported.
-    fn push(&self, path: BString, list: &mut Vec<BString>, truncated: &mut bool) {
-        if list.len() < self.options.limit {
-            list.push(path);
-        } else {
-            *truncated = true;
-        }
+/// Anybody can fill a directory with files; they are counted no further than they are reported.
+fn push(path: BString, limit: usize, list: &mut Vec<BString>, truncated: &mut bool) {
+    if list.len() < limit {
+        list.push(path);
+    } else {
+        *truncated = true;
     }
 }
 

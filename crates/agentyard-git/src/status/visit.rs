@@ -143,6 +143,8 @@ impl<'a> Scan<'a> {
             }
             return Ok(false);
         }
+        // Whoever writes to it by its other name is seen there, if anywhere.
+        worker.record.is_silent |= stat.st_nlink > 1;
         let change = self
             .comparison
             .change(entry, path, &stat, (directory, name), &mut worker.contents)?;
@@ -162,6 +164,8 @@ impl<'a> Scan<'a> {
     fn compare_submodule(&self, entries: &Range<usize>, worker: &mut Worker<'a>) {
         let entry = &self.index.entries()[entries.start];
         let path = entry.path(self.index);
+        // Its head is in a directory that nobody watches.
+        worker.record.is_silent = true;
         if let Some(conflict) = conflict(&self.index.entries()[entries.clone()]) {
             worker.findings.conflicted.push((path.to_owned(), conflict));
         } else if submodule::has_other_commit(self.worktree, path, &entry.id) {

@@ -49,6 +49,8 @@ pub enum CherryPickResult {
     /// It waits at this commit.
     Stopped {
         commit: Option<ObjectId>,
+        /// Whether git remembers it. It does not for one commit with `no_commit`, which a commit concludes.
+        in_progress: bool,
         /// To be resolved; nothing when it stopped for another reason.
         conflicts: Conflicts,
         /// What git said, when there are no conflicts.
@@ -196,6 +198,7 @@ impl Work<'_> {
             };
             break CherryPickResult::Stopped {
                 commit,
+                in_progress,
                 conflicts,
                 said,
             };

@@ -90,7 +90,9 @@ impl Work<'_> {
         let result = match merged.result {
             MergeResult::FastForward => IntegrationResult::FastForward,
             MergeResult::Committed => IntegrationResult::Merged,
-            MergeResult::Stopped(conflicts) => IntegrationResult::Stopped(conflicts),
+            MergeResult::Stopped(conflicts) | MergeResult::SquashStopped(conflicts) => {
+                IntegrationResult::Stopped(conflicts)
+            }
             MergeResult::UpToDate | MergeResult::Squashed | MergeResult::Aborted => {
                 IntegrationResult::UpToDate
             }
@@ -127,6 +129,15 @@ impl Work<'_> {
             Integration::Merge | Integration::FastForwardOnly => "merge",
         };
         self.invoke(verb).word("--abort").run()?;
+        if let Some(kept) = &integrated.kept {
+            self.forget(kept)?;
+        }
+        if conflicts.is_empty() {
+            return Err(Error::state(
+                format!("the {verb} stopped half-way without conflicts, so it was undone"),
+                "look for untracked files in the way with `git_status`, then call again",
+            ));
+        }
         let files = conflicts.files.into_iter().map(|file| file.path).collect();
         self.integrated(
             IntegrationResult::WouldConflict(files),

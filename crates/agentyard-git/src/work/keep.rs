@@ -36,10 +36,7 @@ impl Work<'_> {
             .operand(&reference)
             .object(id)
             .run()?;
-        Ok(Kept {
-            reference,
-            id: id.clone(),
-        })
+        Ok(Kept { reference, id: *id })
     }
 
     /// Keeps everything that is in the working tree and not in HEAD, untracked files included: a commit whose
@@ -55,6 +52,12 @@ impl Work<'_> {
         let head = self.head()?;
         let scratch = Scratch::copy_of_index(self)?;
         let staged = self.tree_of(&scratch)?;
+        // Changes of tracked files must be kept, or nothing goes on. Of the others, what cannot be read is left
+        // alone by whatever comes next.
+        self.invoke("add")
+            .word("--update")
+            .variable("GIT_INDEX_FILE", &scratch.path)
+            .run()?;
         self.invoke("add")
             .words(&["--all", "--ignore-errors"])
             .variable("GIT_INDEX_FILE", &scratch.path)
@@ -75,6 +78,23 @@ impl Work<'_> {
         let parents: Vec<&ObjectId> = head.iter().chain([&index]).collect();
         let commit = self.note(label, &found, parents)?;
         self.keep(label, &commit).map(Some)
+    }
+
+    /// Keeps these files byte for byte, ignored or not: a commit that has nothing else. When one of them cannot
+    /// be kept, that is an error.
+    pub(crate) fn keep_files(&self, label: &'static str, paths: &[RepositoryPath]) -> Result<Kept, Error> {
+        let scratch = Scratch::empty(self);
+        let no_attributes = gix::ObjectId::empty_tree(self.repository().local().object_hash());
+        self.invoke("add")
+            .words(&["--force", "--sparse"])
+            .paths_on_input(paths)
+            .setting("core.autocrlf", "false")
+            .variable("GIT_ATTR_SOURCE", no_attributes.to_string())
+            .variable("GIT_INDEX_FILE", &scratch.path)
+            .run()?;
+        let tree = self.tree_of(&scratch)?;
+        let commit = self.note(label, &tree, [])?;
+        self.keep(label, &commit)
     }
 
     /// The commit that is checked out, before the first one none.
@@ -141,6 +161,12 @@ struct Scratch {
 }
 
 impl Scratch {
+    fn empty(work: &Work<'_>) -> Self {
+        Self {
+            path: work.repository().git_dir().join(scratch_name()),
+        }
+    }
+
     fn copy_of_index(work: &Work<'_>) -> Result<Self, Error> {
         let git_dir = work.repository().confined_git_dir();
         let unreadable = |source| Error::ReadFile {

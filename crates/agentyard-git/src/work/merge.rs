@@ -82,6 +82,8 @@ pub enum MergeResult {
     Squashed,
     /// It waits for these to be resolved.
     Stopped(Conflicts),
+    /// As `Stopped`, for a squash: git remembers nothing of it, so a commit is what concludes it.
+    SquashStopped(Conflicts),
     Aborted,
 }
 
@@ -173,7 +175,12 @@ impl Work<'_> {
         }
         let conflicts = self.conflicts()?;
         if !conflicts.is_empty() {
-            return self.merged(MergeResult::Stopped(conflicts), before);
+            let result = if options.squash {
+                MergeResult::SquashStopped(conflicts)
+            } else {
+                MergeResult::Stopped(conflicts)
+            };
+            return self.merged(result, before);
         }
         self.undo_unfinished_merge()?;
         Err(self.merge_failure(&finished))

@@ -4,6 +4,8 @@ mod plan;
 mod rewritten;
 mod state;
 
+use gix::refs::FullName;
+
 use super::in_the_way::named_files;
 use crate::program::{Finished, LeftOut, Trust};
 use crate::upstream::tracking_branch;
@@ -79,26 +81,23 @@ impl Work<'_> {
         self.require_worktree("to rebase in")?;
         self.require_nothing_in_progress()?;
         self.require_no_local_changes("git_rebase")?;
-        if let Some(branch) = &options.branch {
-            self.check_out(branch)?;
-        }
-        let before = self.head()?.ok_or_else(|| {
-            Error::state(
-                "there is no commit yet, so nothing can be rebased",
-                "commit something first",
-            )
-        })?;
-        let upstream = self.upstream_for(options)?;
+        let branch = self.branch_to_rebase(options)?;
+        let before = self.tip_of(branch.as_ref())?;
+        let upstream = self.upstream_for(options, branch.as_ref())?;
         let onto = match &options.onto {
             Some(onto) => self.commit_named(onto)?,
             None => upstream,
         };
-        self.refuse_to_rewrite_what_is_published(&upstream, &before)?;
+        self.refuse_to_rewrite_what_is_published(branch.as_ref(), &upstream, &before)?;
+        let plan = self.plan(options, &upstream, &before)?;
+        // All that can be known to be wrong is known by now: from here on things change.
+        if let Some(branch) = &options.branch {
+            self.check_out(branch)?;
+        }
         let kept = self.keep("rebase", &before)?;
-        let finished = if options.plan.is_empty() {
-            self.start(options, &upstream, &onto)
-        } else {
-            self.start_plan(options, &upstream, &onto, before)
+        let finished = match plan {
+            None => self.start(options, &upstream, &onto),
+            Some(plan) => self.start_plan(options, &plan, &onto, before),
         };
         match finished.and_then(|finished| self.rebased(&finished, &onto, Some(before))) {
             Ok(rebased) if rebased.result != RebaseResult::UpToDate => Ok(Rebased {
@@ -177,9 +176,8 @@ impl Work<'_> {
             .rebase_progress()
             .and_then(|progress| progress.onto);
         let finished = self.invoke_rebase(sign).word(how).run_whatever_it_answers()?;
-        let onto = match onto {
-            Some(onto) => onto,
-            None => return Err(finished.failure("rebase", self.repository().shown())),
+        let Some(onto) = onto else {
+            return Err(finished.failure("rebase", self.repository().shown()));
         };
         Ok(Rebased {
             kept,
@@ -250,28 +248,58 @@ impl Work<'_> {
             .map_err(|failure| named_files("checking out the branch", failure))
     }
 
-    fn upstream_for(&self, options: &RebaseOptions) -> Result<ObjectId, Error> {
-        if let Some(upstream) = &options.upstream {
-            return self.commit_named(upstream);
-        }
-        let local = self.repository().local();
-        let followed = || {
-            let tracking = tracking_branch(&local, local.head_name().ok()??.as_ref())?;
-            let mut reference = local.try_find_reference(&tracking).ok()??;
-            Some(ObjectId::from(reference.peel_to_id().ok()?.detach()))
+    /// The branch whose commits are rebased; none when HEAD is detached.
+    fn branch_to_rebase(&self, options: &RebaseOptions) -> Result<Option<FullName>, Error> {
+        let Some(branch) = &options.branch else {
+            return Ok(self.repository().local().head_name().ok().flatten());
         };
-        followed().ok_or_else(|| {
-            Error::invalid(
-                "this rebase",
-                "the branch follows no other, so pass `upstream`: the commits to keep as they are",
+        FullName::try_from(branch.reference())
+            .map(Some)
+            .map_err(|_| Error::invalid(format!("the branch {branch}"), "git does not allow this name"))
+    }
+
+    fn tip_of(&self, branch: Option<&FullName>) -> Result<ObjectId, Error> {
+        let tip = match branch {
+            Some(branch) => self.commit_at(branch),
+            None => self.head()?,
+        };
+        tip.ok_or_else(|| {
+            Error::state(
+                "there is no commit yet on this branch, so nothing can be rebased",
+                "commit something first, or name a `branch` that exists",
             )
         })
     }
 
-    /// A protected branch may be rebased as long as nobody else can have the commits yet.
-    fn refuse_to_rewrite_what_is_published(&self, upstream: &ObjectId, tip: &ObjectId) -> Result<(), Error> {
+    fn upstream_for(&self, options: &RebaseOptions, branch: Option<&FullName>) -> Result<ObjectId, Error> {
+        if let Some(upstream) = &options.upstream {
+            return self.commit_named(upstream);
+        }
+        branch
+            .and_then(|branch| tracking_branch(&self.repository().local(), branch.as_ref()))
+            .and_then(|followed| self.commit_at(&followed))
+            .ok_or_else(|| {
+                Error::invalid(
+                    "this rebase",
+                    "the branch follows no other, so pass `upstream`: the commits to keep as they are",
+                )
+            })
+    }
+
+    fn commit_at(&self, name: &FullName) -> Option<ObjectId> {
         let local = self.repository().local();
-        let Some(name) = local.head_name().ok().flatten() else {
+        let mut reference = local.try_find_reference(name).ok()??;
+        Some(reference.peel_to_id().ok()?.detach().into())
+    }
+
+    /// A protected branch may be rebased as long as nobody else can have the commits yet.
+    fn refuse_to_rewrite_what_is_published(
+        &self,
+        branch: Option<&FullName>,
+        upstream: &ObjectId,
+        tip: &ObjectId,
+    ) -> Result<(), Error> {
+        let Some(name) = branch else {
             return Ok(());
         };
         let branch = name.shorten().to_string();
@@ -316,7 +344,7 @@ impl Work<'_> {
         ))
     }
 
-    fn forget(&self, kept: &Kept) -> Result<(), Error> {
+    pub(super) fn forget(&self, kept: &Kept) -> Result<(), Error> {
         self.invoke("update-ref")
             .word("-d")
             .end_of_options()

@@ -1,5 +1,10 @@
 //! Cherry-picks, and reverts in progress.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the methods are not general enough over the lifetime of `Work`"
+)]
+
 use agentyard_git::{
     CherryPickOptions, CherryPickResult, CherryPicked, Error, ObjectId, Operation, Revision,
 };
@@ -205,4 +210,19 @@ fn what_cannot_be_picked_is_refused() {
     yard.git(&["clone", "--quiet", "--bare", ".", "bare.git"]);
     let bare = yard.try_open("bare.git").unwrap();
     assert!(message(yard.work_in(&bare, |work| work.cherry_pick(&picks(&["side"])))).contains("bare"));
+}
+
+#[test]
+fn a_conflict_without_a_commit_is_not_in_progress() {
+    let yard = diverged("ours\n", "theirs\n");
+    let options = CherryPickOptions {
+        no_commit: true,
+        ..picks(&["side"])
+    };
+    let picked = pick(&yard, &options).unwrap();
+    assert!(matches!(
+        picked.result,
+        CherryPickResult::Stopped { in_progress: false, conflicts, .. } if conflicts.files[0].path == "file"
+    ));
+    assert_eq!(yard.status().operation, None);
 }

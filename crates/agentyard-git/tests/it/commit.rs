@@ -92,7 +92,7 @@ fn the_first_commit_and_sha256() {
         yard.write("a\nb", "content\n");
         let committed = commit(&yard, &with_file(r#""a\nb""#, "first")).unwrap();
         assert_eq!(committed.files.added, [r#""a\nb""#]);
-        assert_eq!(yard.status().is_clean(), true);
+        assert!(yard.status().is_clean());
     }
 }
 

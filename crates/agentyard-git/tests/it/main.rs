@@ -4,12 +4,14 @@
 
 mod porcelain;
 mod program;
+mod steps;
 mod support;
 
 mod add;
 mod branches;
 mod checkout;
 mod cherry_picking;
+mod clean;
 mod commit;
 mod diff;
 mod environment;
@@ -17,6 +19,7 @@ mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
 mod integrating;
+mod kept_repositories;
 mod log;
 mod log_differential;
 mod log_filters;
@@ -31,6 +34,7 @@ mod repository;
 mod reset;
 mod roots;
 mod snapshot;
+mod stash;
 mod status_changes;
 mod status_content;
 mod status_differential;
@@ -38,6 +42,8 @@ mod status_index;
 mod status_limits;
 mod status_nested;
 mod status_states;
+mod status_watched;
+mod status_watched_differential;
 mod tags;
 mod worktrees;
 

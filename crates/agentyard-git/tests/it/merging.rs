@@ -1,5 +1,10 @@
 //! Merges: how they end, and conflicts as data. What git says of the repository afterwards is the judge.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the methods are not general enough over the lifetime of `Work`"
+)]
+
 use std::os::unix::ffi::OsStrExt as _;
 
 use agentyard_git::{
@@ -429,4 +434,38 @@ fn a_merge_that_cannot_be_signed_is_not_made() {
     let result = yard.work_with_setting("gpg.program", "/nonexistent/gpg", |work| work.merge(&options));
     assert!(message(result).contains("failed"));
     assert_eq!(tree_state(&yard), before);
+}
+
+#[test]
+fn a_squash_with_conflicts_is_told_from_a_merge_in_progress() {
+    let yard = diverged("ours\n", "theirs\n");
+    let squash = MergeOptions {
+        squash: true,
+        ..merge_of(&["side"])
+    };
+    let merged = merge(&yard, &squash).unwrap();
+    assert!(
+        matches!(merged.result, MergeResult::SquashStopped(conflicts) if conflicts.files[0].path == "file")
+    );
+    assert_eq!(yard.status().operation, None);
+    // Nothing else begins on top of it.
+    let error = message(merge(&yard, &merge_of(&["side"])));
+    assert_eq!(error, "there are unresolved conflicts in file");
+}
+
+#[test]
+fn hooks_run_in_a_trusted_repository_only_and_are_named_otherwise() {
+    let yard = diverged("ours\n", "content\n");
+    let mark = yard.outside().join("ran");
+    let hook = ".git/hooks/pre-merge-commit";
+    yard.write(hook, format!("#!/bin/sh\ntouch {}\n", mark.display()));
+    yard.set_executable(hook, true);
+    let merged = merge(&yard, &merge_of(&["side"])).unwrap();
+    assert_eq!(merged.left_out.hooks, ["pre-merge-commit"]);
+    assert!(!mark.exists());
+    yard.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    let merged = yard
+        .trusted_work(|work| work.merge(&merge_of(&["side"])))
+        .unwrap();
+    assert!(merged.left_out.hooks.is_empty() && mark.exists());
 }

@@ -1,11 +1,16 @@
 //! Rebases: plain ones, and those by a plan. The history that git shows afterwards is the judge.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the methods are not general enough over the lifetime of `Work`"
+)]
+
 use agentyard_git::{
     BranchName, Conflict, Error, Operation, RebaseOptions, RebaseProgress, RebaseResult, RebaseStop, Rebased,
-    Revision,
+    Revision, Trust,
 };
 
-use crate::support::{Yard, diverged, message, tree_state};
+use crate::support::{GO_ON, Yard, diverged, message, tree_state};
 
 fn onto(upstream: &str) -> RebaseOptions {
     RebaseOptions {
@@ -431,17 +436,20 @@ fn merges_are_flattened_or_made_anew_and_fixups_find_their_place() {
 
 #[test]
 fn programs_in_a_plan_of_the_repositorys_own_do_not_run() {
-    let yard = diverged("ours\n", "content\n");
-    let mark = yard.outside().join("pwned");
-    yard.configure(&format!(
-        "[rebase]\n instructionFormat = %nexec touch {}",
-        mark.display()
-    ));
-    let result = rebase(&yard, &onto("side"));
-    assert_eq!(result.unwrap().result, RebaseResult::Done { commits: 1 });
-    assert!(!mark.exists());
+    for trust in [Trust::Untrusted, Trust::Trusted] {
+        let yard = diverged("ours\n", "content\n");
+        let mark = yard.outside().join("pwned");
+        yard.configure(&format!(
+            "[rebase]\n instructionFormat = %nexec touch {}",
+            mark.display()
+        ));
+        let rebased = yard.work_until(&GO_ON, trust, |work| work.rebase(&onto("side")));
+        assert_eq!(rebased.unwrap().result, RebaseResult::Done { commits: 1 });
+        assert!(!mark.exists());
+    }
 
     let yard = diverged("ours\n", "theirs\n");
+    let mark = yard.outside().join("pwned");
     stop(rebase(&yard, &onto("side")).unwrap());
     yard.write("file", "resolved\n");
     yard.git(&["add", "file"]);
@@ -482,4 +490,56 @@ fn where_nothing_can_be_rebased_that_is_said() {
         Some("topic")
     );
     yard.work_in(&linked, |work| work.abort_rebase()).unwrap();
+}
+
+#[test]
+fn what_is_wrong_is_found_before_another_branch_is_checked_out() {
+    let yard = diverged("ours\n", "theirs\n");
+    let before = tree_state(&yard);
+    let side = Some(BranchName::new("side").unwrap());
+    for options in [
+        RebaseOptions {
+            branch: side.clone(),
+            ..onto("nowhere")
+        },
+        RebaseOptions {
+            branch: side.clone(),
+            plan: vec!["pick main".to_owned()],
+            ..onto("main")
+        },
+        RebaseOptions {
+            branch: Some(BranchName::new("nowhere").unwrap()),
+            ..onto("main")
+        },
+        RebaseOptions {
+            branch: side,
+            ..RebaseOptions::default()
+        },
+    ] {
+        let error = message(rebase(&yard, &options));
+        assert_eq!(tree_state(&yard), before, "{error}");
+    }
+}
+
+#[test]
+fn a_repository_with_long_object_ids() {
+    let yard = Yard::empty();
+    yard.git(&[
+        "init",
+        "--quiet",
+        "--object-format=sha256",
+        "--initial-branch=main",
+    ]);
+    for name in ["first", "a", "b"] {
+        yard.write(name, name);
+        yard.commit(name);
+    }
+    let options = RebaseOptions {
+        plan: vec!["reword HEAD new b".to_owned(), "squash HEAD~1 and a".to_owned()],
+        ..onto("HEAD~2")
+    };
+    let rebased = rebase(&yard, &options).unwrap();
+    assert_eq!(rebased.result, RebaseResult::Done { commits: 1 });
+    assert_eq!(history(&yard), "[and a ] a b");
+    assert_eq!(rebased.head.unwrap().to_string().len(), 64);
 }

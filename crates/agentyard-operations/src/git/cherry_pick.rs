@@ -18,6 +18,9 @@ use crate::output::Output;
 
 pub(super) struct GitCherryPick;
 
+/// How many commits are listed: as many as one call picks.
+const MAX_LISTED: usize = 1000;
+
 /// Apply commits of other branches here. The other modes also finish a revert in progress. Conflicts come back as
 /// data with the next calls.
 #[derive(Deserialize, JsonSchema)]
@@ -49,12 +52,11 @@ pub(super) struct GitCherryPickInput {
     keep_empty: bool,
     /// Sign the commits.
     sign: Option<bool>,
-    /// As `mode`, for clients that know it so.
+    /// Same as mode `abort`.
     #[serde(default)]
-    #[schemars(skip)]
     abort: bool,
-    #[serde(default, alias = "continueOperation")]
-    #[schemars(skip)]
+    /// Same as mode `continue`.
+    #[serde(default)]
     continue_operation: bool,
 }
 
@@ -108,9 +110,11 @@ pub(super) struct CherryPickView {
     head: Option<String>,
     /// New commits, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1000))]
     picked: Vec<String>,
     /// Commits left out because they change nothing here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1000))]
     empty: Vec<String>,
     /// The commit at which it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,6 +126,7 @@ pub(super) struct CherryPickView {
     reason: Option<String>,
     /// The calls that come next.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4))]
     next: Vec<String>,
     /// Where what was thrown away is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +149,7 @@ impl Output for CherryPickView {
 
 impl From<In<CherryPicked>> for CherryPickView {
     fn from(picked: In<CherryPicked>) -> Self {
-        let texts = |ids: Vec<_>| ids.iter().map(ToString::to_string).collect();
+        let texts = |ids: Vec<_>| ids.iter().take(MAX_LISTED).map(ToString::to_string).collect();
         let CherryPicked {
             result,
             picked: commits,
@@ -171,6 +176,7 @@ impl From<In<CherryPicked>> for CherryPickView {
             CherryPickResult::Aborted => view.result = "aborted",
             CherryPickResult::Stopped {
                 commit,
+                in_progress,
                 conflicts,
                 said,
             } => {
@@ -178,7 +184,8 @@ impl From<In<CherryPicked>> for CherryPickView {
                 view.commit = commit.map(|commit| commit.to_string());
                 view.conflicts = ConflictsView::of(conflicts);
                 view.reason = (!said.is_empty()).then_some(said);
-                view.next = next_calls(OperationInProgress::CherryPick, view.conflicts.as_ref());
+                let operation = in_progress.then_some(OperationInProgress::CherryPick);
+                view.next = next_calls(operation, view.conflicts.as_ref());
             }
         }
         view

@@ -86,14 +86,28 @@ impl ConflictsView {
     }
 }
 
-/// The calls that finish an operation in progress, given whether conflicts are left.
-pub(super) fn next_calls(operation: OperationInProgress, conflicts: Option<&ConflictsView>) -> Vec<String> {
+/// The calls that finish what stopped, given whether conflicts are left. Where git remembers no operation, a commit
+/// concludes it.
+pub(super) fn next_calls(
+    operation: Option<OperationInProgress>,
+    conflicts: Option<&ConflictsView>,
+) -> Vec<String> {
     let staging = conflicts.map(ConflictsView::staging_call);
     staging
         .into_iter()
-        .chain(finishing_calls(operation).iter().map(|call| (*call).to_owned()))
+        .chain(
+            operation
+                .map_or(CONCLUDING, finishing_calls)
+                .iter()
+                .map(|call| (*call).to_owned()),
+        )
         .collect()
 }
+
+const CONCLUDING: &[&str] = &[
+    r#"git_commit {"message":"…"}"#,
+    r#"git_reset {"mode":"merge"} to give up"#,
+];
 
 /// The calls that continue or give up an operation.
 pub(super) fn finishing_calls(operation: OperationInProgress) -> &'static [&'static str] {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What was not run because nobody vouches for the repository.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema, Default)]
 pub(super) struct LeftOutView {
     /// Hooks that were not run: the repository is not trusted (`agentyard trust DIR`).
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -54,9 +54,8 @@ pub(super) struct GitMergeInput {
     /// Only find out whether it would conflict; touches nothing.
     #[serde(default)]
     dry_run: bool,
-    /// As `mode`, for clients that know it so.
+    /// Same as mode `abort`.
     #[serde(default)]
-    #[schemars(skip)]
     abort: bool,
 }
 
@@ -159,6 +158,7 @@ pub(super) struct MergeView {
     #[serde(skip_serializing_if = "Option::is_none")]
     head: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 200))]
     files: Vec<String>,
     #[serde(skip_serializing_if = "is_zero")]
     files_left_out: usize,
@@ -166,6 +166,7 @@ pub(super) struct MergeView {
     conflicts: Option<ConflictsView>,
     /// The calls that come next.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4))]
     next: Vec<String>,
     /// Where what was thrown away is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,7 +207,12 @@ impl MergeView {
             MergeResult::Aborted => ("aborted", None, Vec::new()),
             MergeResult::Stopped(conflicts) => {
                 let conflicts = ConflictsView::of(conflicts);
-                let next = next_calls(OperationInProgress::Merge, conflicts.as_ref());
+                let next = next_calls(Some(OperationInProgress::Merge), conflicts.as_ref());
+                ("conflicts", conflicts, next)
+            }
+            MergeResult::SquashStopped(conflicts) => {
+                let conflicts = ConflictsView::of(conflicts);
+                let next = next_calls(None, conflicts.as_ref());
                 ("conflicts", conflicts, next)
             }
         };

@@ -118,6 +118,7 @@ pub(super) struct RebaseView {
     reason: Option<String>,
     /// The calls that come next.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4))]
     next: Vec<String>,
     /// Where the old commits, or files thrown away, are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,7 +197,7 @@ impl From<In<Rebased>> for RebaseView {
                 view.rebase = Some((&stop.progress).into());
                 view.conflicts = ConflictsView::of(stop.conflicts);
                 view.reason = (!stop.said.is_empty()).then_some(stop.said);
-                view.next = next_calls(OperationInProgress::Rebase, view.conflicts.as_ref());
+                view.next = next_calls(Some(OperationInProgress::Rebase), view.conflicts.as_ref());
             }
         }
         view

@@ -12,6 +12,8 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
     let repository = platform.repository.path().display().to_string();
     let arguments = match operation.entry().name {
         "git_checkout" => json!({ "path": repository, "target": "main" }),
+        "git_stash" => json!({ "path": repository, "mode": "list" }),
+        "git_clean" => json!({ "path": repository, "dry_run": true }),
         "git_commit" => json!({ "path": repository, "message": "Begin", "allow_empty": true }),
         "git_diff" | "git_status" | "git_log" | "git_reset" | "git_set_working_dir" => {
             json!({ "path": repository })

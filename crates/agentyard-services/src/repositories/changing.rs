@@ -99,7 +99,7 @@ impl Repositories {
 
     async fn work<T: Send + 'static>(
         &self,
-        repository: Repository,
+        repository: Arc<Repository>,
         progress: &Progress,
         work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
     ) -> Result<T> {
@@ -113,10 +113,11 @@ impl Repositories {
         .await
     }
 
-    async fn opened(&self, caller: &Caller, path: Option<&Path>) -> Result<Repository> {
+    async fn opened(&self, caller: &Caller, path: Option<&Path>) -> Result<Arc<Repository>> {
         let roots = self.roots_of(caller)?;
         let directory = self.directory(caller, path).await?;
-        self.in_background(move |_| Repository::open(&roots.resolve(&directory)?))
+        let kept = Arc::clone(&self.kept);
+        self.in_background(move |_| kept.open(&roots.resolve(&directory)?))
             .await
     }
 }

@@ -1,8 +1,9 @@
 //! The directory that `.` stands for.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use agentyard_git::{Commit, Remote, Repository, Status, StatusOptions, Tag};
+use agentyard_git::{Commit, Remote, Status, StatusOptions, Tag};
 use agentyard_model::{Caller, Permission};
 
 use super::{MAX_STATUS_PATHS, Repositories, named};
@@ -34,11 +35,12 @@ impl Repositories {
         caller.require(Permission::ProjectRead)?;
         let directory = self.directory(caller, Some(path)).await?;
         let roots = self.roots_of(caller)?;
+        let kept = Arc::clone(&self.kept);
         let snapshot = self
             .in_background(move |cancel| {
                 let confined = roots.resolve(&directory)?;
                 let directory = confined.path().to_owned();
-                let repository = Repository::open(&confined)?;
+                let repository = kept.open(&confined)?;
                 let options = StatusOptions {
                     limit: MAX_STATUS_PATHS,
                     ..StatusOptions::default()

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use agentyard_git::{Repository, Roots, StatusOptions};
+use agentyard_git::{KeepLimits, KeptRepositories, Roots, StatusOptions};
 use agentyard_services::ErrorKind;
 
 use crate::exit::Failure;
@@ -22,12 +22,13 @@ pub(crate) fn status(path: &Path) -> Result<ExitCode, Failure> {
     let failed = |error| Failure::new(ErrorKind::InvalidInput, error);
     let path = platform::absolute(path)?;
     let roots = Roots::new([path.clone()]).map_err(failed)?;
+    let kept = KeptRepositories::new(KeepLimits::default());
     let mut output = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         line.map_err(Failure::output)?;
         let started = Instant::now();
         let directory = roots.resolve(&path).map_err(failed)?;
-        let repository = Repository::open(&directory).map_err(failed)?;
+        let repository = kept.open(&directory).map_err(failed)?;
         repository
             .status(&StatusOptions::default(), &AtomicBool::new(false))
             .map_err(failed)?;

@@ -30,25 +30,37 @@ struct Step {
 }
 
 impl Work<'_> {
+    /// The plan of a rebase that has one, checked.
+    pub(super) fn plan(
+        &self,
+        options: &RebaseOptions,
+        upstream: &ObjectId,
+        tip: &ObjectId,
+    ) -> Result<Option<Vec<Line>>, Error> {
+        if options.plan.is_empty() {
+            return Ok(None);
+        }
+        let range = self.commits_between(&[*upstream], &[*tip])?;
+        let steps = self.steps(&options.plan, &range)?;
+        self.lines(&steps).map(Some)
+    }
+
     /// Begins a rebase by a plan: git's own notes are written as if the plan had been typed into its editor, and
     /// git continues from there. So any git can continue, skip or abort it.
     pub(super) fn start_plan(
         &self,
         options: &RebaseOptions,
-        upstream: &ObjectId,
+        lines: &[Line],
         onto: &ObjectId,
         before: ObjectId,
     ) -> Result<Finished, Error> {
-        let range = self.commits_between(&[*upstream], &[before])?;
-        let steps = self.steps(&options.plan, &range)?;
-        let lines = self.lines(&steps)?;
         let head_name = self.repository().local().head_name().ok().flatten();
         let state = State::write(
             self.repository(),
-            head_name.as_ref().map(|name| name.as_bstr()),
+            head_name.as_ref().map(gix::refs::FullName::as_bstr),
             onto,
             &before,
-            &lines,
+            lines,
         )?;
         let checked_out = self
             .invoke("checkout")
@@ -96,7 +108,7 @@ impl Work<'_> {
         let missing: Vec<String> = range
             .iter()
             .filter(|commit| !seen.contains(commit))
-            .map(|commit| short(commit))
+            .map(short)
             .collect();
         if !missing.is_empty() {
             return Err(Error::invalid(

@@ -1,0 +1,200 @@
+//! Lock files that a process left behind when it died.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, Dir, FileType};
+
+use crate::descriptor::{as_path, open_child_directory};
+use crate::{Confined, Error, Work, display_path};
+
+/// A lock file of the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lock {
+    /// Where it is.
+    pub path: String,
+    pub age_seconds: u64,
+    /// Why it is taken for somebody's; none when nobody holds it any more.
+    pub held: Option<String>,
+    pub removed: bool,
+}
+
+/// A process that made a lock a moment ago may not show yet that it holds it.
+const YOUNG: Duration = Duration::from_secs(5);
+
+/// No more locks are looked at, nor directories entered any deeper.
+const MAX_LOCKS: usize = 1000;
+const MAX_DEPTH: usize = 32;
+
+struct Found {
+    directory: OwnedFd,
+    name: Vec<u8>,
+    path: PathBuf,
+    age: Duration,
+    owner: u32,
+    inode: u64,
+}
+
+impl Work<'_> {
+    /// The lock files of the repository. Those that nobody holds are removed, if that is confirmed.
+    pub fn stale_locks(&self, confirm: bool) -> Result<Vec<Lock>, Error> {
+        let repository = self.repository();
+        let (git_dir, common_dir) = (repository.confined_git_dir(), repository.confined_common_dir());
+        let mut found = Vec::new();
+        find(git_dir, "", 0, &mut found);
+        if git_dir.path() != common_dir.path() {
+            find(common_dir, "", 0, &mut found);
+        }
+        for directory in ["refs", "logs"] {
+            find(common_dir, directory, MAX_DEPTH, &mut found);
+        }
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let places: Vec<&Path> = [Some(git_dir), Some(common_dir), repository.confined_worktree()]
+            .into_iter()
+            .flatten()
+            .map(Confined::path)
+            .collect();
+        let processes = Processes::look(&places);
+        let locks = found.iter().map(|lock| {
+            let held = processes.holder_of(lock);
+            Lock {
+                path: display_path(lock.path.as_os_str().as_bytes().into()),
+                age_seconds: lock.age.as_secs(),
+                removed: confirm && held.is_none() && lock.remove(),
+                held,
+            }
+        });
+        Ok(locks.collect())
+    }
+}
+
+impl Found {
+    /// Removes it, unless another one took its place.
+    fn remove(&self) -> bool {
+        let stat = rustix::fs::statat(&self.directory, self.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
+        stat.is_ok_and(|stat| stat.st_ino == self.inode)
+            && rustix::fs::unlinkat(&self.directory, self.name.as_slice(), AtFlags::empty()).is_ok()
+    }
+}
+
+/// Finds lock files in a directory of a git directory, and below it. No reference has such a name.
+fn find(base: &Confined, name: &str, depth: usize, found: &mut Vec<Found>) {
+    let name = if name.is_empty() { "." } else { name };
+    if let Ok(directory) = open_child_directory(base.directory(), name.as_bytes()) {
+        let path = if name == "." {
+            base.path().to_owned()
+        } else {
+            base.path().join(name)
+        };
+        find_in(&directory, &path, depth, found);
+    }
+}
+
+fn find_in(directory: &OwnedFd, path: &Path, depth: usize, found: &mut Vec<Found>) {
+    let Ok(entries) = Dir::read_from(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_bytes();
+        if found.len() >= MAX_LOCKS || matches!(name, b"." | b"..") {
+            continue;
+        }
+        let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            continue;
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory if depth > 0 => {
+                if let Ok(below) = open_child_directory(directory, name) {
+                    find_in(&below, &path.join(as_path(name)), depth - 1, found);
+                }
+            }
+            FileType::RegularFile if name.ends_with(b".lock") => {
+                let Ok(directory) = directory.as_fd().try_clone_to_owned() else {
+                    continue;
+                };
+                let written = SystemTime::UNIX_EPOCH
+                    + Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or_default());
+                found.push(Found {
+                    directory,
+                    name: name.to_vec(),
+                    path: path.join(as_path(name)),
+                    age: SystemTime::now().duration_since(written).unwrap_or_default(),
+                    owner: stat.st_uid,
+                    inode: stat.st_ino,
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the processes of this machine do, as far as they can be seen.
+struct Processes {
+    /// A git that works in the repository.
+    git: Option<String>,
+    /// Lock files that are open, and in which process.
+    open: Vec<(PathBuf, String)>,
+}
+
+impl Processes {
+    fn look(places: &[&Path]) -> Self {
+        let mut seen = Self {
+            git: None,
+            open: Vec::new(),
+        };
+        let own = std::process::id().to_string();
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        for process in processes {
+            let number = process.file_name().to_string_lossy().into_owned();
+            if number.bytes().all(|byte| byte.is_ascii_digit()) && number != own {
+                seen.look_at(&process.path(), &number, places);
+            }
+        }
+        seen
+    }
+
+    fn look_at(&mut self, process: &Path, number: &str, places: &[&Path]) {
+        let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
+        let name = name.trim_end();
+        if name == "git" || name.starts_with("git-") {
+            let works_here = std::fs::read_link(process.join("cwd"))
+                .is_ok_and(|directory| places.iter().any(|place| directory.starts_with(place)));
+            let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+            let is_told_so = environment
+                .split(|byte| *byte == 0)
+                .filter_map(|variable| variable.strip_prefix(b"GIT_DIR="))
+                .any(|directory| places.contains(&as_path(directory)));
+            if works_here || is_told_so {
+                self.git = Some(format!("process {number} ({name}) works in this repository"));
+            }
+        }
+        let files = std::fs::read_dir(process.join("fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        for file in files {
+            if let Ok(target) = std::fs::read_link(file.path())
+                && target.extension().is_some_and(|extension| extension == "lock")
+            {
+                self.open.push((target, format!("process {number} has it open")));
+            }
+        }
+    }
+
+    /// Why a lock is taken for somebody's.
+    fn holder_of(&self, lock: &Found) -> Option<String> {
+        if lock.owner != rustix::process::geteuid().as_raw() {
+            return Some(format!("it belongs to user {}", lock.owner));
+        }
+        if lock.age < YOUNG {
+            return Some("it was made just now".to_owned());
+        }
+        let open = self.open.iter().find(|(path, _)| *path == lock.path);
+        open.map(|(_, process)| process.clone())
+            .or_else(|| self.git.clone())
+    }
+}
