@@ -175,7 +175,7 @@ impl Work<'_> {
             let tip = self.branch_tip(branch)?;
             self.note_tracking(push, Some(&tip))?;
             if push.options.set_upstream {
-                self.set_upstream(branch, &push.remote, &push.target)?;
+                self.follow_remote(branch, &push.remote, &push.target)?;
                 pushed.upstream_set = true;
             }
         }
@@ -306,7 +306,8 @@ impl Work<'_> {
         call.run().map(drop)
     }
 
-    fn set_upstream(
+    /// Has a branch follow one of a remote, which need not be known here yet.
+    fn follow_remote(
         &self,
         branch: &BranchName,
         remote: &RemoteName,
