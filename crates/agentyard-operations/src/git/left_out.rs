@@ -9,9 +9,11 @@ use serde::Serialize;
 pub(super) struct LeftOutView {
     /// Hooks that were not run: the repository is not trusted (`agentyard trust DIR`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
     hooks_left_out: Vec<String>,
     /// Filters that were not run, for the same reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
     filters_left_out: Vec<String>,
 }
 
