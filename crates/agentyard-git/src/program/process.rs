@@ -315,3 +315,23 @@ fn is_temporary(error: &io::Error) -> bool {
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "any program that says nothing will do")]
+    fn a_process_that_says_nothing_is_given_up() {
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        let feed = Feed {
+            input: &[],
+            output_limit: 10,
+            on_error_line: &mut |_| {},
+            cancel: &AtomicBool::new(false),
+            silence: Some(Duration::from_millis(1)),
+        };
+        assert!(matches!(run(command, None, feed), Err(Stopped::Silent)));
+    }
+}

@@ -1,8 +1,13 @@
 //! Remotes: which there are, where they lead, and changes of that.
 
-use gix::bstr::{BStr, ByteSlice as _};
+use std::path::Path;
 
+use gix::bstr::{BStr, ByteSlice as _};
+use rustix::fs::OFlags;
+
+use crate::descriptor::open_beneath;
 use crate::network::{Connection, Way, check_at_rest};
+use crate::program::Trust;
 use crate::{BranchName, Error, Kept, RemoteName, RemoteUrl, Repository, Work, text};
 
 /// What is left of a remote that was removed.
@@ -141,8 +146,28 @@ impl Work<'_> {
     /// what was checked here.
     pub(crate) fn connect(&self, remote: &RemoteName, way: Way) -> Result<Connection, Error> {
         let url = self.configured_url(remote, way)?;
+        self.refuse_old_remote_files(&url)?;
         let roots = self.repository().confined_git_dir().roots();
         Connection::open(self.git(), &url, way, roots, self.cancel())
+    }
+
+    /// Before remotes stood in the configuration they were files, and git still looks for one called like an address
+    /// that has no slash.
+    fn refuse_old_remote_files(&self, url: &RemoteUrl) -> Result<(), Error> {
+        if url.as_str().contains('/') || self.trust() == Trust::Trusted {
+            return Ok(());
+        }
+        for directory in ["remotes", "branches"] {
+            let path = Path::new(directory).join(url.as_str());
+            let common = self.repository().confined_common_dir().directory();
+            if open_beneath(common, &path, OFlags::PATH | OFlags::NOFOLLOW).is_ok() {
+                return Err(Error::UntrustedSetting {
+                    path: self.repository().shown(),
+                    key: text::one_line(&path.to_string_lossy()),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// A setting of a branch, such as the remote that it follows.

@@ -92,6 +92,28 @@ fn a_remote_named_like_the_address_of_another_is_refused() {
 }
 
 #[test]
+fn an_old_remote_file_named_like_an_address_is_refused() {
+    for directory in ["remotes", "branches"] {
+        let remotes = Remotes::new();
+        remotes.git("here", &["config", "remote.origin.url", "git@127.0.0.1:repo"]);
+        fs::create_dir_all(remotes.path("here/.git").join(directory)).unwrap();
+        fs::write(
+            remotes
+                .path("here/.git")
+                .join(directory)
+                .join("git@127.0.0.1:repo"),
+            "URL: https://elsewhere.example/x\n",
+        )
+        .unwrap();
+        let refused = remotes.work("here", |work| work.fetch(&everything()));
+        assert!(
+            matches!(refused, Err(Error::UntrustedSetting { .. })),
+            "{refused:?}"
+        );
+    }
+}
+
+#[test]
 fn hooks_of_a_remote_on_this_machine_do_not_run() {
     let remotes = Remotes::new();
     let script = script(&remotes);
