@@ -32,6 +32,7 @@ mod tags;
 mod touched;
 mod worktrees;
 
+mod network;
 mod program;
 mod work;
 
@@ -69,6 +70,10 @@ pub use log::{
 };
 pub use message::{Author, Message, Trailer};
 pub use names::{BranchName, ProtectedBranches, RemoteName, TagName};
+pub use network::{
+    Credential, CredentialHelper, HostPatterns, NONCE_VARIABLE, NetworkSettings, RemoteUrl, SOCKET_VARIABLE,
+    answer_credential_request,
+};
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use objects::{BlobObject, CommitObject, Object, ObjectName, TagObject, TreeEntry, TreeObject};
 pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
@@ -91,11 +96,12 @@ pub use touched::Touched;
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
     BranchRename, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
-    CherryPickResult, CherryPicked, CleanOptions, Cleaned, CommitOptions, Committed, Diff, DiffQuery,
-    FastForward, Favor, Integrated, Integration, IntegrationResult, Kept, Lines, Lock, MAX_BLAME_LINES,
-    MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged, Moves, Progress, RebaseOptions,
-    RebaseResult, RebaseStop, Rebased, ResetDone, ResetMode, ResetOptions, SignatureKind, StashContent,
-    StashOptions, StashSelector, TagChange, TagCreation, TagVerification, Unstashed, Work, WorktreeAddition,
-    WorktreeChange, WorktreeRemoval,
+    CherryPickResult, CherryPicked, CleanOptions, Cleaned, CloneOptions, Cloned, CommitOptions, Committed,
+    Diff, DiffQuery, FastForward, Favor, FetchOptions, Fetched, Integrated, Integration, IntegrationResult,
+    Kept, Lines, Lock, MAX_BLAME_LINES, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged,
+    Moves, Progress, PullOptions, Pulled, PushOptions, PushOutcome, Pushed, PushedRef, RebaseOptions,
+    RebaseResult, RebaseStop, Rebased, RefChange, RemovedRemote, ResetDone, ResetMode, ResetOptions,
+    SignatureKind, StashContent, StashOptions, StashSelector, TagChange, TagCreation, TagVerification,
+    Unstashed, Work, WorktreeAddition, WorktreeChange, WorktreeRemoval,
 };
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-use crate::{BranchName, Error, ProtectedBranches, Repository};
+use crate::{BranchName, Error, NetworkSettings, ProtectedBranches, Repository};
 pub use confinement::Enforcement;
 use confinement::{Confinement, Installation};
 pub use hardening::LeftOut;
@@ -49,6 +49,8 @@ pub struct GitSettings {
     pub extra: Vec<(String, String)>,
     /// The branches whose history is never rewritten and that are never deleted.
     pub protected_branches: ProtectedBranches,
+    /// How other machines are reached.
+    pub network: NetworkSettings,
 }
 
 /// The person as whom the server runs, whose own settings count: identity, signing, credential helpers.
@@ -150,9 +152,25 @@ impl Git {
         &self.program
     }
 
-    fn confinement<'a>(&'a self, writable: Vec<std::os::fd::BorrowedFd<'a>>) -> Option<Confinement<'a>> {
+    /// The person's own settings, as far as they count.
+    pub(crate) fn personal_settings(
+        &self,
+        cancel: &std::sync::atomic::AtomicBool,
+    ) -> Result<Vec<(String, String)>, Error> {
+        self.personal.of(self, None, cancel)
+    }
+
+    /// Whether the person reaches other machines through a proxy.
+    pub(crate) fn has_proxy(&self) -> bool {
+        let person = self.settings.person.iter();
+        person.flat_map(|person| &person.environment).any(|(name, _)| {
+            name.to_ascii_uppercase().ends_with("_PROXY") && !name.eq_ignore_ascii_case("no_proxy")
+        })
+    }
+
+    fn confinement<'a>(&'a self, access: confinement::Reachable<'a>) -> Option<Confinement<'a>> {
         self.installation()
-            .and_then(|installation| installation.confine(writable))
+            .and_then(|installation| installation.confine(access))
     }
 
     /// What confinement needs to know of the installation; found out once, when first needed.

@@ -6,11 +6,16 @@ mod branch;
 mod checkout;
 mod cherry_pick;
 mod clean;
+mod clone;
 mod commit;
 mod diff;
+mod fetch;
 mod integrate;
 mod merge;
+mod pull;
+mod push;
 mod rebase;
+mod remote;
 mod reset;
 mod stash;
 mod tag;
@@ -38,13 +43,18 @@ pub use changed_files::ChangedFiles;
 pub use checkout::{CheckedOut, CheckoutOptions};
 pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
 pub use clean::{CleanOptions, Cleaned};
+pub use clone::{CloneOptions, Cloned};
 pub use commit::{CommitOptions, Committed, Lines};
 pub use diff::{Between, Change, ChangedFile, Diff, DiffQuery};
+pub use fetch::{FetchOptions, Fetched, RefChange};
 pub use integrate::{Integrated, Integration, IntegrationResult};
 pub use keep::Kept;
 pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged};
 pub use progress::Progress;
+pub use pull::{PullOptions, Pulled};
+pub use push::{PushOptions, PushOutcome, Pushed, PushedRef};
 pub use rebase::{RebaseOptions, RebaseResult, RebaseStop, Rebased};
+pub use remote::RemovedRemote;
 pub use reset::{ResetDone, ResetMode, ResetOptions};
 pub use stale_locks::Lock;
 pub use stash::{StashContent, StashOptions, StashSelector, Unstashed};
@@ -105,6 +115,10 @@ impl<'a> Work<'a> {
 
     pub(crate) fn report(&self, progress: Progress) {
         (self.report)(progress);
+    }
+
+    pub(crate) fn reporter(&self) -> &'a (dyn Fn(Progress) + Sync) {
+        self.report
     }
 
     /// `git <verb>` in this repository.

@@ -8,9 +8,11 @@ mod changelog;
 mod checkout;
 mod cherry_pick;
 mod clean;
+mod clone;
 mod commit;
 mod conflicts;
 mod diff;
+mod fetch;
 mod init;
 mod kept;
 mod left_out;
@@ -18,8 +20,11 @@ mod lines;
 mod log;
 mod merge;
 mod patch;
+mod pull;
+mod push;
 mod rebase;
 mod reflog;
+mod remote;
 mod reset;
 mod short_id;
 mod show;
@@ -54,6 +59,11 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<rebase::GitRebase>(),
     Entry::of::<changelog::GitChangelogAnalyze>(),
     Entry::of::<wrapup::GitWrapupInstructions>(),
+    Entry::of::<clone::GitClone>(),
+    Entry::of::<remote::GitRemote>(),
+    Entry::of::<fetch::GitFetch>(),
+    Entry::of::<pull::GitPull>(),
+    Entry::of::<push::GitPush>(),
     Entry::of::<working_directory::GitSetWorkingDir>(),
     Entry::of::<working_directory::GitClearWorkingDir>(),
 ];

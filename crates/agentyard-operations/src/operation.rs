@@ -27,6 +27,8 @@ pub trait Operation: 'static {
     /// Who may call it. The service enforces it; this is what lists are filtered by,
     /// and a test holds the two against each other.
     const ACCESS: Access;
+    /// Whether it talks to other machines.
+    const REACHES_OUT: bool = false;
     /// Its REST route below `/api`.
     const ROUTE: Route;
     /// What it needs to know.

@@ -28,6 +28,8 @@ pub struct Entry {
     pub reading_modes: &'static [&'static str],
     /// Who may call it.
     pub access: Access,
+    /// Whether it talks to other machines.
+    pub reaches_out: bool,
     /// Its REST route.
     pub route: Route,
     levels: &'static [LevelledField],
@@ -54,6 +56,7 @@ impl Entry {
             effect: O::EFFECT,
             reading_modes: O::READING_MODES,
             access: O::ACCESS,
+            reaches_out: O::REACHES_OUT,
             route: O::ROUTE,
             levels: <O::Output as Output>::LEVELS,
             input_schema: schema::of_input::<O::Input>,

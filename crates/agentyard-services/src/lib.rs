@@ -32,11 +32,12 @@ use agentyard_store::Store;
 
 pub use agentyard_git::{
     Added, Blame, BlameBlock, BlobObject, Branch, BranchChange, Change, ChangedFile, CheckedOut, Cleaned,
-    Commit, CommitObject, CommitStat, Committed, Conflict, Conflicted, DecorationKind, Diff, FileChange,
-    FileStat, Head, Initialized, Kept, LeftOut, LineChange, Lock, LogOrder, Merges, Moved, Moves, Object,
-    ObjectFormat, Operation as OperationInProgress, Person, ReflogEntry, Remote, ResetDone, ResetMode,
-    SignatureKind, Staged, Stash, StashContent, StashList, Status, Tag, TagChange, TagDetails, TagObject,
-    TagSort, TagTarget, TagVerification, Touched, TreeObject, Unstashed, Worktree, WorktreeChange,
+    Cloned, Commit, CommitObject, CommitStat, Committed, Conflict, Conflicted, DecorationKind, Diff, Fetched,
+    FileChange, FileStat, Head, Initialized, Kept, LeftOut, LineChange, Lock, LogOrder, Merges, Moved, Moves,
+    Object, ObjectFormat, Operation as OperationInProgress, Person, Pulled, PushOutcome, Pushed, PushedRef,
+    RefChange, ReflogEntry, Remote, RemovedRemote, ResetDone, ResetMode, SignatureKind, Staged, Stash,
+    StashContent, StashList, Status, Tag, TagChange, TagDetails, TagObject, TagSort, TagTarget,
+    TagVerification, Touched, TreeObject, Unstashed, Worktree, WorktreeChange,
 };
 pub use agentyard_git::{
     ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
@@ -51,12 +52,12 @@ pub use identities::{Identities, VouchedIdentity};
 pub use progress::{Progress, Step};
 pub use repositories::{
     AddRequest, BlameRequest, BranchAnswer, BranchMode, BranchRequest, ChangelogRequest, ChangelogReviews,
-    CheckoutRequest, CherryPickRequest, CleanOutcome, CleanRequest, CommitRequest, DiffPage, DiffPlace,
-    DiffRequest, Document, History, HistoryRequest, In, InitRequest, MergeAnswer, MergeMode, MergeRequest,
-    RebaseRequest, Reflog, Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus,
-    ResetRequest, SequenceMode, ShowRequest, Shown, Snapshot, StashRequest, Stashes, Step as WrapupStep,
-    TagAnswer, TagMode, TagRequest, WorkingDirectoryNeeds, WorktreeAnswer, WorktreeMode, WorktreeRequest,
-    Wrapup,
+    CheckoutRequest, CherryPickRequest, CleanOutcome, CleanRequest, CloneRequest, CommitRequest, DiffPage,
+    DiffPlace, DiffRequest, Document, FetchRequest, History, HistoryRequest, In, InitRequest, MergeAnswer,
+    MergeMode, MergeRequest, PullRequest, PushRequest, RebaseRequest, Reflog, RemoteMode, RemoteRequest,
+    Remotes, Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus, ResetRequest,
+    SequenceMode, ShowRequest, Shown, Snapshot, StashRequest, Stashes, Step as WrapupStep, TagAnswer,
+    TagMode, TagRequest, WorkingDirectoryNeeds, WorktreeAnswer, WorktreeMode, WorktreeRequest, Wrapup,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};

@@ -9,6 +9,7 @@ mod changing;
 mod checking_out;
 mod cherry_picking;
 mod cleaning;
+mod cloning;
 mod committing;
 mod comparing;
 mod failures;
@@ -18,6 +19,7 @@ mod merging;
 mod reading;
 mod rebasing;
 mod reflog;
+mod remotes;
 mod resetting;
 mod showing;
 mod staging;
@@ -46,6 +48,7 @@ use changing::Turns;
 pub use checking_out::CheckoutRequest;
 pub use cherry_picking::CherryPickRequest;
 pub use cleaning::{CleanOutcome, CleanRequest};
+pub use cloning::CloneRequest;
 pub use committing::CommitRequest;
 pub use comparing::{DiffPage, DiffPlace, DiffRequest};
 use failures::from_git;
@@ -55,6 +58,7 @@ pub use merging::{MergeAnswer, MergeMode, MergeRequest};
 pub use reading::{History, HistoryRequest, RepositoryStatus};
 pub use rebasing::{RebaseRequest, SequenceMode};
 pub use reflog::Reflog;
+pub use remotes::{FetchRequest, PullRequest, PushRequest, RemoteMode, RemoteRequest, Remotes};
 pub use resetting::ResetRequest;
 pub use showing::{BlameRequest, ShowRequest, Shown};
 pub use staging::AddRequest;
@@ -67,6 +71,10 @@ pub use wrapup::{Document, Step, Wrapup};
 /// cores, and each holds memory while it waits.
 const READERS: usize = 8;
 
+/// How many calls may talk to other machines at the same time. They have turns of their own, so that remotes
+/// that do not answer keep nobody from reading.
+const CONNECTIONS: usize = 16;
+
 /// How many paths each list of a status may have. What does not fit into one answer is
 /// fetched by cursor; past this, a tree is not looked at path by path any more.
 const MAX_STATUS_PATHS: usize = 100_000;
@@ -76,14 +84,22 @@ pub struct Repositories {
     roots: Roots,
     working_directories: WorkingDirectories,
     kept: Arc<KeptRepositories>,
-    readers: Semaphore,
-    timeout: Duration,
+    readers: Turnstile,
+    connections: Turnstile,
     clock: Clock,
     git: Arc<Git>,
     wrapup_instructions: Option<PathBuf>,
     turns: Turns,
     audit: AuditLog,
     trust: TrustedRepositories,
+}
+
+/// How many calls of a kind run at once, and how long each of them may take.
+struct Turnstile {
+    turns: Semaphore,
+    timeout: Duration,
+    /// The setting that says how long.
+    setting: &'static str,
 }
 
 /// What repositories may be read, and for how long.
@@ -94,6 +110,8 @@ pub struct RepositorySettings {
     pub working_directories: WorkingDirectories,
     /// How long one call may read.
     pub timeout: Duration,
+    /// How long one call may talk to another machine.
+    pub network_timeout: Duration,
     /// The git program, and what it may do.
     pub git: Git,
     /// A file with what the operator wants to be heeded before work is called done.
@@ -111,8 +129,16 @@ impl Repositories {
             roots: settings.roots,
             working_directories: settings.working_directories,
             kept: Arc::new(KeptRepositories::new(KeepLimits::default())),
-            readers: Semaphore::new(READERS),
-            timeout: settings.timeout,
+            readers: Turnstile {
+                turns: Semaphore::new(READERS),
+                timeout: settings.timeout,
+                setting: "git.timeout_ms",
+            },
+            connections: Turnstile {
+                turns: Semaphore::new(CONNECTIONS),
+                timeout: settings.network_timeout,
+                setting: "git.network_timeout_ms",
+            },
             clock,
             git: Arc::new(settings.git),
             wrapup_instructions: settings.wrapup_instructions,
@@ -169,8 +195,17 @@ impl Repositories {
         &self,
         work: impl FnOnce(&AtomicBool) -> Result<T, git::Error> + Send + 'static,
     ) -> Result<T> {
+        self.readers.pass(work).await
+    }
+}
+
+impl Turnstile {
+    async fn pass<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&AtomicBool) -> Result<T, git::Error> + Send + 'static,
+    ) -> Result<T> {
         let _turn = self
-            .readers
+            .turns
             .acquire()
             .await
             .map_err(|error| Error::internal("waiting for a turn to read", error))?;
@@ -184,9 +219,9 @@ impl Repositories {
                 let seconds = self.timeout.as_secs_f64();
                 Error::new(
                     ErrorKind::LimitExceeded,
-                    format!("reading the repository took longer than {seconds} s"),
+                    format!("the work on the repository took longer than {seconds} s"),
                 )
-                .hint("ask for less, or raise `git.timeout_ms`")
+                .hint(format!("ask for less, or raise `{}`", self.setting))
             })?
             .map_err(|error| Error::internal("reading the repository", error))?
             .map_err(from_git)

@@ -46,6 +46,7 @@ impl TestPlatform {
             roots,
             working_directories: WorkingDirectories::Stored(store.clone()),
             timeout: Duration::from_secs(30),
+            network_timeout: Duration::from_secs(30),
             git: Git::find(GitSettings {
                 identity: Identity {
                     author_name: Some("Ada".to_owned()),

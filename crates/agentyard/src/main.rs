@@ -10,6 +10,7 @@ mod cli;
 mod clients;
 mod commands;
 mod config;
+mod credentials;
 mod doctor;
 mod exit;
 mod platform;
@@ -29,6 +30,12 @@ use crate::platform::Setting;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
+    // git waits for the answer, and it depends on nothing that is set or logged.
+    if let [_, command, action] = arguments.as_slice()
+        && command == credentials::COMMAND
+    {
+        return credentials::answer(&action.to_string_lossy());
+    }
     let matches = cli::command(&arguments).get_matches_from(&arguments);
     let typed = operation::find(&matches);
     let verify = matches

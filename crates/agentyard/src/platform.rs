@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_gateway::Platform;
-use agentyard_git::{Git, GitPerson, GitSettings, Identity, ProtectedBranches, Roots};
+use agentyard_git::{
+    Git, GitPerson, GitSettings, HostPatterns, Identity, NetworkSettings, ProtectedBranches, Roots,
+};
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_services::{ErrorKind, RepositorySettings, Services, WorkingDirectories};
 use agentyard_store::Store;
 
 use crate::cli::{GlobalArgs, SelectionArgs};
-use crate::config::{self, Config, Environment, Loaded, Override};
+use crate::config::{self, Config, ConfigError, Environment, Loaded, Override};
+use crate::credentials;
 use crate::exit::Failure;
 use crate::telemetry::{self, Face, Telemetry};
 
@@ -141,23 +144,28 @@ pub(crate) fn platform(
     roots: Roots,
     working_directories: WorkingDirectories,
     selection: Selection,
-) -> Platform {
+) -> Result<Platform, Failure> {
     let output = &config.settings.output;
     let repositories = RepositorySettings {
         roots,
         working_directories,
         timeout: Duration::from_millis(config.settings.git.timeout_ms),
-        git: git(&setting.environment, behalf, &config.settings.git),
+        network_timeout: Duration::from_millis(config.settings.git.network_timeout_ms),
+        git: git(&setting.environment, behalf, &config.settings.git)?,
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
     };
-    Platform {
+    Ok(Platform {
         services: Arc::new(Services::new(store, repositories, Clock::System)),
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
-    }
+    })
 }
 
-fn git(environment: &Environment, behalf: Behalf, settings: &config::GitSettings) -> Git {
+fn git(
+    environment: &Environment,
+    behalf: Behalf,
+    settings: &config::GitSettings,
+) -> Result<Git, ConfigError> {
     let known = |names: &[&str]| -> Vec<(String, OsString)> {
         let values = names
             .iter()
@@ -171,7 +179,14 @@ fn git(environment: &Environment, behalf: Behalf, settings: &config::GitSettings
             home: home.to_owned(),
             environment: known(PERSONAL_VARIABLES),
         });
-    Git::find(GitSettings {
+    let network = NetworkSettings {
+        allowed_hosts: HostPatterns::new(settings.allowed_hosts.iter().map(String::as_str)),
+        attempts: settings.retries,
+        credentials: credentials::of(environment)?,
+        helper: credentials::helper(environment),
+        ..NetworkSettings::default()
+    };
+    Ok(Git::find(GitSettings {
         search_path: environment.value("PATH").map(ToOwned::to_owned),
         person,
         identity: Identity {
@@ -183,7 +198,8 @@ fn git(environment: &Environment, behalf: Behalf, settings: &config::GitSettings
         sign: settings.sign_commits,
         extra: Vec::new(),
         protected_branches: ProtectedBranches::new(settings.protected_branches.iter().cloned()),
-    })
+        network,
+    }))
 }
 
 /// What git, and the programs that the person's own settings name, see of the environment.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use agentyard_model::RequestId;
-use agentyard_operations::{Effect, Registered, Reply, nearest};
+use agentyard_operations::{Effect, Entry, Registered, Reply, nearest};
 use agentyard_services::Error;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
@@ -27,12 +27,12 @@ pub(super) fn tool(operation: &'static Registered, read_only: bool) -> Tool {
         Cow::Borrowed(operation.description()),
         Arc::new(schema),
     )
-    .with_annotations(annotations(effect))
+    .with_annotations(annotations(entry, effect))
 }
 
-/// What an effect means to a client that asks before it acts.
-fn annotations(effect: Effect) -> ToolAnnotations {
-    let hints = ToolAnnotations::new().open_world(false);
+/// What an operation's effect means to a client that asks before it acts.
+fn annotations(entry: &Entry, effect: Effect) -> ToolAnnotations {
+    let hints = ToolAnnotations::new().open_world(entry.reaches_out);
     match effect {
         Effect::Read => hints.read_only(true),
         Effect::Set => hints.read_only(false).destructive(false).idempotent(true),

@@ -47,6 +47,8 @@ pub enum Enforcement {
 pub(super) struct Installation {
     readable: Vec<OwnedFd>,
     executable: Vec<OwnedFd>,
+    /// The shell, for the calls that cannot do without.
+    shell: Vec<OwnedFd>,
     devices: Vec<OwnedFd>,
     enforcement: Enforcement,
 }
@@ -54,7 +56,19 @@ pub(super) struct Installation {
 /// The rules for one process.
 pub(super) struct Confinement<'a> {
     installation: &'a Installation,
-    repository: Vec<BorrowedFd<'a>>,
+    access: Reachable<'a>,
+}
+
+/// What a process may reach beside the system's directories.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reachable<'a> {
+    /// Directories in which it may read and write.
+    pub(super) writable: Vec<BorrowedFd<'a>>,
+    /// Directories in which it may read.
+    pub(super) readable: Vec<BorrowedFd<'a>>,
+    /// Whether it may start the shell, with which git starts the other side of a repository on this machine. What
+    /// that may run is confined as git itself is: git, and nothing else.
+    pub(super) shell: bool,
 }
 
 impl Installation {
@@ -83,6 +97,7 @@ impl Installation {
                     .chain(interpreter.clone()),
             ),
             executable: open(&mut parts.into_iter().chain(interpreter)),
+            shell: open(&mut std::fs::canonicalize("/bin/sh").into_iter()),
             devices: open(&mut ["/dev/null", "/dev/tty", "/dev/zero"].iter().map(PathBuf::from)),
             enforcement: Enforcement::Whole,
         };
@@ -99,10 +114,10 @@ impl Installation {
         self.enforcement
     }
 
-    pub(super) fn confine<'a>(&'a self, repository: Vec<BorrowedFd<'a>>) -> Option<Confinement<'a>> {
+    pub(super) fn confine<'a>(&'a self, access: Reachable<'a>) -> Option<Confinement<'a>> {
         (self.enforcement != Enforcement::Unavailable).then_some(Confinement {
             installation: self,
-            repository,
+            access,
         })
     }
 
@@ -110,7 +125,7 @@ impl Installation {
     fn starts(&self, program: &Path, exec_path: &Path) -> bool {
         let confinement = Confinement {
             installation: self,
-            repository: Vec::new(),
+            access: Reachable::default(),
         };
         let mut command = bare(program);
         command.arg("--exec-path").arg(exec_path).arg("version");
@@ -149,7 +164,7 @@ impl Confinement<'_> {
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(handled)?
             .create()?;
-        for directory in &self.repository {
+        for directory in &self.access.writable {
             rules = rules.add_rule(PathBeneath::new(directory, (write | read) & handled))?;
         }
         for device in &self.installation.devices {
@@ -160,7 +175,11 @@ impl Confinement<'_> {
             for directory in &self.installation.readable {
                 rules = rules.add_rule(PathBeneath::new(directory, read))?;
             }
-            for program in &self.installation.executable {
+            for directory in &self.access.readable {
+                rules = rules.add_rule(PathBeneath::new(directory, read))?;
+            }
+            let shell = self.installation.shell.iter().filter(|_| self.access.shell);
+            for program in self.installation.executable.iter().chain(shell) {
                 rules = rules.add_rule(PathBeneath::new(program, execute | AccessFs::ReadFile))?;
             }
         }

@@ -196,6 +196,13 @@ impl Key {
         }
     }
 
+    /// Whether the middle could be the address of a repository: no name of a remote has a colon, or begins with a
+    /// slash.
+    fn is_address(&self) -> bool {
+        let middle = self.subsection.as_deref().unwrap_or_default();
+        middle.contains(':') || middle.starts_with('/')
+    }
+
     fn fate(&self, reach: Reach) -> Fate {
         let has_subsection = self.subsection.is_some();
         match (self.section.as_str(), self.name.as_str()) {
@@ -217,7 +224,12 @@ impl Key {
             ("url", _) if reach == Reach::Network => Fate::Refused,
             // A key for one address is stronger than any general one, whatever its source.
             ("http" | "https", name) if reach == Reach::Network && !is_harmless_http(name) => Fate::Refused,
-            ("credential", _) if reach == Reach::Network && has_subsection => Fate::Refused,
+            // The general list of helpers is emptied before the person's own are named.
+            ("credential", "helper") if !has_subsection => Fate::Harmless,
+            ("credential", _) if reach == Reach::Network => Fate::Refused,
+            ("fetch", "bundleuri") if reach == Reach::Network => Fate::Refused,
+            // An address that git is given explicitly would be taken for the name of this remote.
+            ("remote", _) if reach == Reach::Network && self.is_address() => Fate::Refused,
             ("core", "sshcommand" | "gitproxy") if reach == Reach::Network => Fate::Refused,
             _ => Fate::Harmless,
         }
@@ -301,6 +313,11 @@ mod tests {
             ("credential", Some("https://a.example"), "helper", Reach::Network),
             ("core", None, "sshcommand", Reach::Network),
             ("remote", Some("origin"), "vcs", Reach::Network),
+            ("remote", Some("https://a.example/b"), "url", Reach::Network),
+            ("remote", Some("git@a.example:b"), "url", Reach::Network),
+            ("remote", Some("/srv/a/.git"), "url", Reach::Network),
+            ("credential", None, "username", Reach::Network),
+            ("fetch", None, "bundleuri", Reach::Network),
             ("merge", Some("x"), "driver", Reach::Merging),
             ("gpg", Some("ssh"), "program", Reach::Signing),
             ("merge", Some("x"), "driver", Reach::SignedMerging),

@@ -1,20 +1,24 @@
 //! One call of git, built from words of our own and typed values.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::confinement::Reachable;
 use super::hardening::{self, Reach, Setting};
 use super::process::{self, Feed, Finished, Stopped};
 use super::{Git, Trust};
 use crate::descriptor::magic_path;
+use crate::network::Redactions;
 use crate::work::Progress;
-use crate::{Confined, Error, ObjectId, RepositoryPath, Work, text};
+use crate::{Confined, Error, ObjectId, Repository, RepositoryPath, Work, text};
 
 /// What is kept of an answer that is read whole. Calls that may say more set their own limit.
 const OUTPUT_LIMIT: usize = 64 << 20;
+
+/// How long a remote may take to say anything at all.
+const SILENCE: std::time::Duration = std::time::Duration::from_secs(40);
 
 /// Where programs are looked for on nobody's behalf.
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -23,6 +27,7 @@ const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 ///
 /// There is no way to pass a caller's text as a word that git could take for an option: options are constants,
 /// values are joined to theirs, revisions are object ids, and paths follow `--` or come on standard input.
+#[derive(Clone)]
 pub(crate) struct Invocation<'a> {
     work: Option<&'a Work<'a>>,
     git: &'a Git,
@@ -38,9 +43,10 @@ pub(crate) struct Invocation<'a> {
     output_limit: usize,
     reach: Reach,
     trust: Trust,
-    writable: Vec<BorrowedFd<'a>>,
+    access: Reachable<'a>,
     unconfined: bool,
-    reports: bool,
+    report: Option<&'a (dyn Fn(Progress) + Sync)>,
+    redactions: Option<&'a Redactions>,
     allowed_protocols: &'static str,
 }
 
@@ -61,7 +67,10 @@ impl<'a> Invocation<'a> {
             git_dir: Some(repository.git_dir().to_owned()),
             bare: repository.worktree().is_none(),
             trust: work.trust(),
-            writable,
+            access: Reachable {
+                writable,
+                ..Reachable::default()
+            },
             ..Self::outside(work.git(), work.cancel(), top, verb)
         }
     }
@@ -88,9 +97,13 @@ impl<'a> Invocation<'a> {
             output_limit: OUTPUT_LIMIT,
             reach: Reach::Repository,
             trust: Trust::Untrusted,
-            writable: vec![directory.directory()],
+            access: Reachable {
+                writable: vec![directory.directory()],
+                ..Reachable::default()
+            },
             unconfined: false,
-            reports: false,
+            report: None,
+            redactions: None,
             allowed_protocols: "",
         }
     }
@@ -196,7 +209,7 @@ impl<'a> Invocation<'a> {
 
     /// Another directory in which git may write.
     pub(crate) fn may_write(mut self, directory: &'a Confined) -> Self {
-        self.writable.push(directory.directory());
+        self.access.writable.push(directory.directory());
         self
     }
 
@@ -208,8 +221,66 @@ impl<'a> Invocation<'a> {
 
     /// Tells the caller what git says about its progress.
     pub(crate) fn reporting(mut self) -> Self {
-        self.reports = true;
+        self.report = self.work.map(Work::reporter);
         self
+    }
+
+    /// As [`Invocation::reporting`], for calls outside a repository.
+    pub(crate) fn reporting_to(mut self, report: &'a (dyn Fn(Progress) + Sync)) -> Self {
+        self.report = Some(report);
+        self
+    }
+
+    /// Takes secrets out of whatever git says.
+    pub(crate) fn redacting(mut self, redactions: &'a Redactions) -> Self {
+        self.redactions = Some(redactions);
+        self
+    }
+
+    /// Talks to another repository on this machine, whose side git starts by a shell. The call stays confined.
+    pub(crate) fn local_peer(mut self, peer: &'a Repository, writes: bool) -> Self {
+        let parts = [peer.confined_git_dir(), peer.confined_common_dir()].map(Confined::directory);
+        self.access.shell = true;
+        if writes {
+            self.access.writable.extend(parts);
+        } else {
+            self.access.readable.extend(parts);
+        }
+        self
+    }
+
+    /// Another call in the same place, on the same behalf.
+    pub(crate) fn another(&self, verb: &'static str) -> Self {
+        Self {
+            arguments: Vec::new(),
+            settings: Vec::new(),
+            environment: Vec::new(),
+            input: Vec::new(),
+            verb,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn git(&self) -> &'a Git {
+        self.git
+    }
+
+    pub(crate) fn cancel(&self) -> &'a std::sync::atomic::AtomicBool {
+        self.cancel
+    }
+
+    pub(crate) fn report(&self) -> Option<&'a (dyn Fn(Progress) + Sync)> {
+        self.report
+    }
+
+    pub(crate) fn verb(&self) -> &'static str {
+        self.verb
+    }
+
+    /// Whether the call runs with all that the person may do, rather than confined to its repository.
+    fn is_free(&self) -> bool {
+        let is_remote = self.reach == Reach::Network && !self.access.shell;
+        self.unconfined || self.trust == Trust::Trusted || is_remote || self.reach == Reach::Signing
     }
 
     /// The transports that git may use, separated by colons; none otherwise.
@@ -232,17 +303,20 @@ impl<'a> Invocation<'a> {
     pub(crate) fn run_whatever_it_answers(mut self) -> Result<Finished, Error> {
         let input = std::mem::take(&mut self.input);
         let command = self.command()?;
-        let is_free = self.unconfined || self.trust == Trust::Trusted || self.reach.needs_person();
-        let confinement = if is_free {
+        let confinement = if self.is_free() {
             None
         } else {
-            self.git.confinement(std::mem::take(&mut self.writable))
+            self.git.confinement(std::mem::take(&mut self.access))
+        };
+        let redacted = |bytes: Vec<u8>| match self.redactions {
+            Some(redactions) => redactions.apply(&bytes),
+            None => bytes,
         };
         let mut report = |line: &[u8]| {
-            if self.reports
-                && let (Some(work), Some(progress)) = (self.work, Progress::parse(line))
+            if let Some(report) = self.report
+                && let Some(progress) = Progress::parse(&redacted(line.to_vec()))
             {
-                work.report(progress);
+                report(progress);
             }
         };
         let feed = Feed {
@@ -250,14 +324,29 @@ impl<'a> Invocation<'a> {
             output_limit: self.output_limit,
             on_error_line: &mut report,
             cancel: self.cancel,
+            silence: (self.reach == Reach::Network).then_some(SILENCE),
         };
-        process::run(command, confinement.as_ref(), feed).map_err(|stopped| match stopped {
-            Stopped::Cancelled => Error::Cancelled,
-            Stopped::Start(source) => self.git.missing(source),
-            Stopped::Broken(source) => Error::RunGit {
-                verb: self.verb,
-                source,
-            },
+        let finished =
+            process::run(command, confinement.as_ref(), feed).map_err(|stopped| match stopped {
+                Stopped::Cancelled => Error::Cancelled,
+                Stopped::Silent => Error::Unreachable {
+                    what: format!(
+                        "git {} was given up: the remote did not answer within {} s",
+                        self.verb,
+                        SILENCE.as_secs()
+                    ),
+                    remedy: "check the address, and try again later".to_owned(),
+                },
+                Stopped::Start(source) => self.git.missing(source),
+                Stopped::Broken(source) => Error::RunGit {
+                    verb: self.verb,
+                    source,
+                },
+            })?;
+        Ok(Finished {
+            output: redacted(finished.output),
+            errors: redacted(finished.errors),
+            ..finished
         })
     }
 
@@ -267,7 +356,7 @@ impl<'a> Invocation<'a> {
         let mut command = Command::new(&self.git.program);
         command.env_clear();
         let person = self.git.settings.person.as_ref();
-        let needs_person = self.unconfined || self.trust == Trust::Trusted || self.reach.needs_person();
+        let needs_person = self.is_free();
         match person {
             Some(person) => {
                 let environment = person.environment.iter();
@@ -314,7 +403,17 @@ impl<'a> Invocation<'a> {
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
 
-        let mut settings = self.git.personal.of(self.git, repository, self.cancel)?;
+        let mut settings = Vec::new();
+        if self.trust == Trust::Untrusted && self.reach == Reach::Network {
+            // Empties the list that the repository's configuration began.
+            settings.push(("credential.helper".to_owned(), String::new()));
+        }
+        let mut personal = self.git.personal.of(self.git, repository, self.cancel)?;
+        if self.reach == Reach::Network {
+            // They were applied before the address was checked.
+            personal.retain(|(key, _)| !key.to_ascii_lowercase().starts_with("url."));
+        }
+        settings.extend(personal);
         if let Some(repository) = repository {
             hardening::prefer_repository(&mut settings, repository);
         }

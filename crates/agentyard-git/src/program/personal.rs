@@ -145,10 +145,12 @@ fn read(
         output_limit: 1 << 20,
         on_error_line: &mut |_| {},
         cancel,
+        silence: None,
     };
     let finished = process::run(command, None, feed).map_err(|stopped| match stopped {
         process::Stopped::Cancelled => Error::Cancelled,
         process::Stopped::Start(source) => git.missing(source),
+        process::Stopped::Silent => Error::Cancelled,
         process::Stopped::Broken(source) => Error::RunGit {
             verb: "config",
             source,

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -53,12 +54,16 @@ pub(crate) struct Feed<'a> {
     pub(crate) on_error_line: &'a mut dyn FnMut(&[u8]),
     /// Ends the process when set.
     pub(crate) cancel: &'a AtomicBool,
+    /// Ends the process when it has said nothing at all after so long.
+    pub(crate) silence: Option<Duration>,
 }
 
 /// Why there is no [`Finished`].
 pub(crate) enum Stopped {
     Start(io::Error),
     Cancelled,
+    /// It said nothing at all for as long as it was given.
+    Silent,
     Broken(io::Error),
 }
 
@@ -94,6 +99,8 @@ struct Running<'a> {
     written: usize,
     line: Vec<u8>,
     finished: Finished,
+    started: Instant,
+    has_spoken: bool,
     feed: Feed<'a>,
 }
 
@@ -162,6 +169,8 @@ impl<'a> Running<'a> {
                 truncated: false,
                 errors: Vec::new(),
             },
+            started: Instant::now(),
+            has_spoken: false,
             feed,
         })
     }
@@ -171,6 +180,9 @@ impl<'a> Running<'a> {
             if self.feed.cancel.load(Ordering::Relaxed) {
                 self.ask_to_end();
                 return Err(Stopped::Cancelled);
+            }
+            if self.is_too_silent() {
+                return Err(Stopped::Silent);
             }
             let ended = self.wait_for_something().map_err(Stopped::Broken)?;
             self.write_some();
@@ -197,6 +209,12 @@ impl<'a> Running<'a> {
             let _ = kill_process_group(group, Signal::TERM);
             let _ = poll(&mut [PollFd::new(&self.exit, PollFlags::IN)], Some(&GRACE));
         }
+    }
+
+    fn is_too_silent(&mut self) -> bool {
+        self.has_spoken |= !self.finished.output.is_empty() || !self.finished.errors.is_empty();
+        let limit = self.feed.silence;
+        !self.has_spoken && limit.is_some_and(|limit| self.started.elapsed() > limit)
     }
 
     /// Whether the process has ended.

@@ -18,7 +18,7 @@ pub struct Kept {
 const KEEPER: (&str, &str) = ("Agentyard", "agentyard@localhost");
 
 /// No index is larger.
-const INDEX_LIMIT: usize = 1 << 30;
+pub(super) const INDEX_LIMIT: usize = 1 << 30;
 
 impl Work<'_> {
     /// Keeps an object that is about to lose its last name. `label` says why, in one word.

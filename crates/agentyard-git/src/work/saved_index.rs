@@ -1,8 +1,10 @@
 //! The index as it was, put back when what was begun with it fails.
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use super::keep::INDEX_LIMIT;
+use crate::descriptor::read_child_file;
 use crate::{Error, Work};
 
 /// Holds on to the index while it is changed. git replaces the file and never writes into it, so a second name
@@ -25,7 +27,16 @@ impl<'a> SavedIndex<'a> {
         let existed = match rustix::fs::linkat(directory, INDEX, directory, &name, AtFlags::empty()) {
             Ok(()) => true,
             Err(Errno::NOENT) => false,
-            Err(errno) => return Err(failed(work, errno)),
+            // A file system on which a file has one name only.
+            Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {
+                let content = read_child_file(directory, INDEX.as_bytes(), INDEX_LIMIT);
+                let copied = content.and_then(|content| {
+                    let path = work.repository().git_dir().join(&name);
+                    content.map(|content| std::fs::write(path, content)).transpose()
+                });
+                copied.map_err(|source| failed(work, source))?.is_some()
+            }
+            Err(errno) => return Err(failed(work, errno.into())),
         };
         Ok(Self { work, name, existed })
     }
@@ -51,7 +62,7 @@ impl<'a> SavedIndex<'a> {
             return Ok(());
         }
         if self.existed {
-            rustix::fs::linkat(directory, &self.name, directory, LOCK, AtFlags::empty())?;
+            rustix::fs::renameat_with(directory, &self.name, directory, LOCK, RenameFlags::NOREPLACE)?;
             return rustix::fs::renameat(directory, LOCK, directory, INDEX);
         }
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -83,9 +94,9 @@ impl Drop for SavedIndex<'_> {
     }
 }
 
-fn failed(work: &Work<'_>, errno: Errno) -> Error {
+fn failed(work: &Work<'_>, source: std::io::Error) -> Error {
     Error::ReadFile {
         path: format!("{}/index", work.repository().confined_git_dir().shown()),
-        source: errno.into(),
+        source,
     }
 }

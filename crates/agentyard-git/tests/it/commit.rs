@@ -440,3 +440,57 @@ fn a_repository_cannot_name_the_program_that_signs() {
     assert!(matches!(error, Error::UntrustedSetting { .. }), "{error:?}");
     assert!(!marker.exists());
 }
+
+#[test]
+fn a_linked_worktree_has_an_index_of_its_own() {
+    let yard = Yard::with_commit();
+    yard.git(&["worktree", "add", "--quiet", "-b", "topic", "linked"]);
+    yard.write("linked/file", "changed\n");
+    let (index, linked) = (yard.index(), yard.path(".git/worktrees/linked/index"));
+    let linked_index = fs::read(&linked).unwrap();
+    let in_linked = |options: &CommitOptions| {
+        let repository = yard.try_open("linked").unwrap();
+        let git = yard.program();
+        agentyard_git::Work::new(&git, &repository, Trust::Untrusted, &GO_ON, &|_| {}).commit(options)
+    };
+    let nowhere = CommitOptions {
+        files_to_stage: RepositoryPath::list(&["file".to_owned(), "nowhere".to_owned()]).unwrap(),
+        ..says("x")
+    };
+    in_linked(&nowhere).unwrap_err();
+    assert_eq!(fs::read(&linked).unwrap(), linked_index);
+    let committed = in_linked(&with_file("file", "x")).unwrap();
+    assert_eq!(
+        (committed.branch.as_deref(), committed.files.modified),
+        (Some("topic"), vec!["file".to_owned()])
+    );
+    assert_eq!(yard.index(), index);
+}
+
+#[test]
+fn a_cancelled_commit_leaves_no_lock_and_the_index_as_it_was() {
+    let yard = Yard::with_commit();
+    let (pipe, started) = (yard.outside().join("pipe"), yard.outside().join("started"));
+    yard.shell(&format!("mkfifo {}", pipe.display()));
+    yard.script(
+        &yard.path(".git/hooks/pre-commit"),
+        &format!("touch {}; read x < {}", started.display(), pipe.display()),
+    );
+    yard.write("file", "changed\n");
+    let (index, head) = (yard.index(), yard.git(&["rev-parse", "HEAD"]));
+    let cancel = std::sync::atomic::AtomicBool::new(false);
+    let result = std::thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            yard.work_until(&cancel, Trust::Trusted, |work| {
+                work.commit(&with_file("file", "x"))
+            })
+        });
+        while !started.exists() && !running.is_finished() {
+            std::thread::yield_now();
+        }
+        cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+        running.join().unwrap()
+    });
+    assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");
+    assert_untouched(&yard, &index, &head);
+}

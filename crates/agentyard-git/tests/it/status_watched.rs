@@ -13,7 +13,7 @@ use agentyard_git::{Error, KeepLimits, KeptRepositories, Roots, Status, StatusOp
 use crate::support::{GO_ON, Yard};
 
 /// Asks again and again for the status of what is in a yard.
-struct Watcher<'yard> {
+pub(crate) struct Watcher<'yard> {
     yard: &'yard Yard,
     roots: Roots,
     kept: KeptRepositories,
@@ -26,11 +26,16 @@ impl<'yard> Watcher<'yard> {
     }
 
     /// Of a repository that is watched by now.
-    fn begun(yard: &'yard Yard) -> Self {
+    pub(crate) fn begun(yard: &'yard Yard) -> Self {
+        Self::begun_in(yard, "")
+    }
+
+    /// As [`Watcher::begun`], when its working tree is not at the top.
+    pub(crate) fn begun_in(yard: &'yard Yard, worktree: &str) -> Self {
         let watcher = Self::new(yard);
         watcher.check();
         watcher.check();
-        assert!(watched_directories(&yard.root()) > 0);
+        assert!(watched_directories(&yard.path(worktree)) > 0);
         watcher
     }
 
@@ -53,7 +58,7 @@ impl<'yard> Watcher<'yard> {
     }
 
     /// The status, which must be what a walk finds.
-    fn check(&self) -> Status {
+    pub(crate) fn check(&self) -> Status {
         let status = self.status_of("");
         assert_eq!(status, self.yard.status());
         status
@@ -88,7 +93,7 @@ fn watched_directories(top: &Path) -> usize {
         .count()
 }
 
-fn yard_with_directories() -> Yard {
+pub(crate) fn yard_with_directories() -> Yard {
     let yard = Yard::with_commit();
     for directory in ["one", "one/two", "three"] {
         yard.write(format!("{directory}/file"), "content\n");

@@ -30,7 +30,7 @@ pub(super) struct GitDiffInput {
     /// What is staged.
     #[serde(default)]
     staged: bool,
-    /// Untracked files too, as added.
+    /// Untracked files too.
     #[serde(default)]
     include_untracked: bool,
     /// Paths alone.
@@ -39,7 +39,7 @@ pub(super) struct GitDiffInput {
     /// Files and counts alone.
     #[serde(default)]
     stat: bool,
-    /// Unchanged lines around changes; 3 by default.
+    /// 3 by default.
     #[schemars(range(max = 10000))]
     context_lines: Option<u32>,
     /// Mark words: `[-old-]{+new+}`.
@@ -48,12 +48,12 @@ pub(super) struct GitDiffInput {
     /// Ignore white space.
     #[serde(default)]
     ignore_whitespace: bool,
-    /// Find renamed files; true by default.
+    /// Find renames; true by default.
     renames: Option<bool>,
-    /// Find copied files.
+    /// Find copies.
     #[serde(default)]
     find_copies: bool,
-    /// Leave out the text of lock files and other generated files; true by default.
+    /// Leave out text of generated and lock files; true by default.
     auto_exclude: Option<bool>,
     /// Cursor of the page before.
     cursor: Option<Cursor>,

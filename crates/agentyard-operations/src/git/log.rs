@@ -45,28 +45,28 @@ pub(super) struct GitLogInput {
     grep: Option<String>,
     /// Only commits that change this file or directory, relative to the repository's top.
     file_path: Option<String>,
-    /// `topo`: no commit before its children.
+    /// `topo`: children first.
     order: Option<Order>,
-    /// Merges alone, or none of them; all by default.
+    /// `all` by default.
     merges: Option<MergeFilter>,
-    /// Follow only first parents.
+    /// First parents only.
     #[serde(default)]
     first_parent: bool,
-    /// From all branches and tags.
+    /// All branches and tags.
     #[serde(default)]
     all: bool,
-    /// Only commits that add or remove this text in files.
+    /// Only commits that add or remove this text.
     pickaxe: Option<String>,
-    /// Follow `file_path` beyond renames.
+    /// Follow `file_path` over renames.
     #[serde(default)]
     follow: bool,
-    /// Count what each commit changed.
+    /// Count changes.
     #[serde(default)]
     stat: bool,
-    /// Text with what each commit changed; at most 50 commits.
+    /// Text with diffs; at most 50 commits.
     #[serde(default)]
     patch: bool,
-    /// Tell how commits are signed; signatures are not verified.
+    /// Kind of signature, not verified.
     #[serde(default)]
     show_signature: bool,
     /// One line of text per commit instead of objects.

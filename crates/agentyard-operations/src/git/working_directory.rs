@@ -92,7 +92,7 @@ struct TagView {
 
 /// A remote. Addresses are shown without user names and passwords.
 #[derive(Serialize, JsonSchema)]
-struct RemoteView {
+pub(super) struct RemoteView {
     /// Its name.
     name: String,
     /// Where it fetches from.

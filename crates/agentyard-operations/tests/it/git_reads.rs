@@ -270,3 +270,35 @@ async fn what_is_left_to_do_follows_from_the_state() {
         json!({ "path": "README.md", "role": "readme", "touched": false })
     );
 }
+
+#[tokio::test]
+async fn conflicts_come_before_everything_else() {
+    let platform = TestPlatform::new().await;
+    let repository = &platform.repository;
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    repository.write("README.md", "theirs\n");
+    repository.commit("theirs");
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.write("README.md", "ours\n");
+    repository.commit("ours");
+    repository.git(&["read-tree", "-m", "-i", "HEAD~1", "HEAD", "topic"]);
+    let wrapup = object(&platform, "git_wrapup_instructions", json!({})).await;
+    assert_eq!(
+        wrapup["steps"][0],
+        json!({
+            "text": "Resolve all conflicts (1), then stage the files.",
+            "call": r#"git_add {"paths":["README.md"]}"#
+        })
+    );
+    let diff = text(&platform, "git_diff", json!({ "stat": true })).await;
+    assert!(diff.contains("\nU README.md "), "{diff}");
+}
+
+#[tokio::test]
+async fn a_new_repository_has_nothing_to_wrap_up() {
+    let platform = TestPlatform::new().await;
+    let wrapup = object(&platform, "git_wrapup_instructions", json!({})).await;
+    assert_eq!(wrapup["uncommitted_files"], 0);
+    assert_eq!(wrapup["commits"].as_array().unwrap().len(), 1);
+    assert_eq!(wrapup["branch"], "main");
+}

@@ -1,6 +1,6 @@
 //! Nothing can be added unguarded: every operation in the registry turns away whom it must.
 
-use agentyard_model::{Caller, Permissions, TenantId};
+use agentyard_model::{Caller, Permission, Permissions, TenantId};
 use agentyard_operations::{Context, Face, Presentation, Progress, Registered, Reply, registry};
 use agentyard_services::{Error, ErrorKind, Result};
 use agentyard_testkit::TestPlatform;
@@ -29,6 +29,8 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "git_cherry_pick" => json!({ "path": repository, "commits": ["HEAD"] }),
         "git_merge" => json!({ "path": repository, "branch": "HEAD" }),
         "git_rebase" => json!({ "path": repository, "upstream": "HEAD" }),
+        "git_clone" => json!({ "url": repository, "path": format!("{repository}/clone") }),
+        "git_fetch" | "git_pull" | "git_push" | "git_remote" => json!({ "path": repository }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
@@ -59,6 +61,9 @@ async fn call(
 
 async fn platform_with_token() -> (TestPlatform, String) {
     let platform = TestPlatform::new().await;
+    // A remote that is always there: the repository itself.
+    let repository = platform.repository.path().display().to_string();
+    platform.repository.git(&["remote", "add", "origin", &repository]);
     let reply = call(
         &platform,
         registry().find("token_create").unwrap(),
@@ -201,4 +206,39 @@ async fn a_refused_change_is_written_down() {
     };
     assert_eq!(value["records"][0]["action"], "token_revoke");
     assert_eq!(value["records"][0]["outcome"], "denied");
+}
+
+#[tokio::test]
+async fn who_may_only_read_lists_remotes_and_changes_none() {
+    let (platform, _) = platform_with_token().await;
+    let reader = Caller {
+        permissions: [Permission::ProjectRead].into_iter().collect(),
+        ..Caller::local()
+    };
+    let repository = platform.repository.path().display().to_string();
+    let operation = registry().find("git_remote").unwrap();
+    for (mode, expected) in [
+        ("list", None),
+        ("get-url", None),
+        ("add", Some(ErrorKind::Forbidden)),
+        ("set_url", Some(ErrorKind::Forbidden)),
+        ("rename", Some(ErrorKind::Forbidden)),
+        ("remove", Some(ErrorKind::Forbidden)),
+    ] {
+        let Value::Object(arguments) = json!({
+            "path": repository, "mode": mode, "name": "origin", "newName": "other", "url": "https://a.example/b",
+            "confirm": true
+        }) else {
+            panic!("an object");
+        };
+        let context = Context {
+            services: &platform.services,
+            caller: &reader,
+            progress: &Progress::ignored(),
+        };
+        let result = operation
+            .call(context, arguments, Presentation::default(), Face::Rest)
+            .await;
+        assert_eq!(kind(result), expected, "{mode}");
+    }
 }

@@ -9,7 +9,7 @@ use agentyard_git::{self as git, Repository, Work};
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission};
 use tokio::sync::OwnedMutexGuard;
 
-use super::{Repositories, named};
+use super::{Repositories, Turnstile, named};
 use crate::error::Result;
 use crate::progress::Progress;
 
@@ -62,11 +62,37 @@ impl Repositories {
         progress: &Progress,
         work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
     ) -> Result<In<T>> {
+        self.change_through(&self.readers, caller, path, operation, progress, work)
+            .await
+    }
+
+    /// As [`Repositories::change`], for work that talks to other machines.
+    pub(super) async fn change_with_remote<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        path: Option<&Path>,
+        operation: &'static str,
+        progress: &Progress,
+        work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
+    ) -> Result<In<T>> {
+        self.change_through(&self.connections, caller, path, operation, progress, work)
+            .await
+    }
+
+    async fn change_through<T: Send + 'static>(
+        &self,
+        turnstile: &Turnstile,
+        caller: &Caller,
+        path: Option<&Path>,
+        operation: &'static str,
+        progress: &Progress,
+        work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
+    ) -> Result<In<T>> {
         caller.require(Permission::ProjectWrite)?;
         let repository = self.opened(caller, path).await?;
         let _turn = self.turns.take(repository.common_dir(), progress).await;
         let target = named(&repository);
-        let result = self.work(repository, progress, work).await;
+        let result = self.work(turnstile, repository, progress, work).await;
         let outcome = if result.is_ok() {
             Outcome::Done
         } else {
@@ -90,7 +116,9 @@ impl Repositories {
         caller.require(Permission::ProjectRead)?;
         let repository = self.opened(caller, path).await?;
         let target = named(&repository);
-        let result = self.work(repository, &Progress::ignored(), work).await?;
+        let result = self
+            .work(&self.readers, repository, &Progress::ignored(), work)
+            .await?;
         Ok(In {
             repository: target,
             result,
@@ -99,6 +127,7 @@ impl Repositories {
 
     async fn work<T: Send + 'static>(
         &self,
+        turnstile: &Turnstile,
         repository: Arc<Repository>,
         progress: &Progress,
         work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
@@ -106,11 +135,12 @@ impl Repositories {
         let trust = self.trust.of(&repository).await?;
         let git = self.git.clone();
         let progress = progress.clone();
-        self.in_background(move |cancel| {
-            let report = |step: git::Progress| progress.report(step.done, step.total, step.stage);
-            work(&Work::new(&git, &repository, trust, cancel, &report))
-        })
-        .await
+        turnstile
+            .pass(move |cancel| {
+                let report = |step: git::Progress| progress.report(step.done, step.total, step.stage);
+                work(&Work::new(&git, &repository, trust, cancel, &report))
+            })
+            .await
     }
 
     async fn opened(&self, caller: &Caller, path: Option<&Path>) -> Result<Arc<Repository>> {

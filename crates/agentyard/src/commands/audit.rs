@@ -33,7 +33,7 @@ pub(crate) fn verify(setting: &Setting) -> Result<ExitCode, Failure> {
         roots,
         directories,
         Selection::default(),
-    );
+    )?;
     let caller = Caller::local();
     let found = runtime::one_thread()?.block_on(async {
         let found = platform.services.audit.verify(&caller).await;

@@ -36,7 +36,7 @@ pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<Exit
         setting.own_roots()?,
         WorkingDirectories::of_process(platform::current_directory()?),
         platform::selection(&config.settings)?,
-    );
+    )?;
     let server = McpServer::for_process(platform, Caller::local());
     runtime.block_on(async {
         let ended = CancellationToken::new();

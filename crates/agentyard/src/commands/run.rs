@@ -61,7 +61,7 @@ async fn here(setting: &Setting, mut typed: Typed, caller: &Caller) -> std::resu
         setting.own_roots()?,
         WorkingDirectories::of_process(directory),
         Selection::default(),
-    );
+    )?;
     let (progress, steps) = Progress::watched();
     let context = Context {
         services: &platform.services,

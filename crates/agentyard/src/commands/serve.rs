@@ -66,7 +66,7 @@ async fn run(
         platform::opened(settings.git.roots.clone())?,
         WorkingDirectories::Stored(store.clone()),
         platform::selection(settings)?,
-    );
+    )?;
     let readiness_store = store.clone();
     let server = HttpServer {
         platform,

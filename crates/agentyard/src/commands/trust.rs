@@ -36,7 +36,7 @@ pub(crate) fn trust(setting: &Setting, arguments: &TrustArgs) -> Result<ExitCode
         platform::opened(Vec::new())?,
         WorkingDirectories::Stored(store.clone()),
         agentyard_operations::Selection::default(),
-    );
+    )?;
     let caller = Caller::local();
     let answer = runtime::one_thread()?.block_on(async {
         let answer = match directory {

@@ -37,6 +37,10 @@ pub(crate) const OWN: &[Alias] = &[
         Effect::Read("the server that commands and `agentyard mcp --server` talk to"),
     ),
     alias("AGENTYARD_TOKEN", Effect::Read("the token for that server")),
+    alias(
+        "AGENTYARD_GIT_CREDENTIALS",
+        Effect::Read("tokens for git hosts: `host=token` or `host=user:token`, separated by commas or lines"),
+    ),
     alias("AGENTYARD_DATABASE_URL", Effect::Sets("store.url")),
     alias("AGENTYARD_DATA_DIR", Effect::Sets("store.data_dir")),
 ];
@@ -102,6 +106,21 @@ pub(crate) const ALIASES: &[Alias] = &[
         "GIT_WRAPUP_INSTRUCTIONS_PATH",
         Effect::Sets("git.wrapup_instructions_path"),
     ),
+    // Tokens of git hosts.
+    alias(
+        "GITHUB_TOKEN",
+        Effect::Read("the token for github.com and `GH_HOST`"),
+    ),
+    alias("GH_TOKEN", Effect::Read("the same; stronger than `GITHUB_TOKEN`")),
+    alias("GH_HOST", Effect::Read("a GitHub Enterprise host for that token")),
+    alias(
+        "GITLAB_TOKEN",
+        Effect::Read("the token for gitlab.com and `GITLAB_HOST`"),
+    ),
+    alias("GITLAB_HOST", Effect::Read("a GitLab host for that token")),
+    alias("BITBUCKET_TOKEN", Effect::Read("the token for bitbucket.org")),
+    alias("GITEA_TOKEN", Effect::Read("the token for `GITEA_HOST`")),
+    alias("GITEA_HOST", Effect::Read("a Gitea or Forgejo host")),
     // Logs.
     alias(
         "MCP_LOG_LEVEL",

@@ -47,6 +47,9 @@ pub(crate) enum ConfigError {
     /// A variable holds bytes that are no text.
     #[error("the environment variable {variable} is not valid Unicode; set it to plain text or unset it")]
     VariableNotUnicode { variable: String },
+    /// A list of tokens is not of the form `host=token`. It is not shown.
+    #[error("the environment variable {variable} has an entry that is not `host=token` or `host=user:token`")]
+    MalformedCredentials { variable: &'static str },
     /// An override of the command line is not of the form `section.key=value`.
     #[error("`--set {text}` has no `=`; write `--set section.key=value`")]
     OverrideWithoutValue { text: String },

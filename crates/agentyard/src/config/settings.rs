@@ -15,6 +15,14 @@ pub(crate) struct GitSettings {
     pub(crate) roots: Vec<PathBuf>,
     /// How long one call may read or change a repository, in milliseconds, before it is given up.
     pub(crate) timeout_ms: u64,
+    /// How long one call may talk to another machine (clone, fetch, pull, push), in milliseconds. A remote that stops
+    /// answering is given up earlier, after about 40 seconds.
+    pub(crate) network_timeout_ms: u64,
+    /// How often a call to another machine is tried when it fails by what may pass, with growing waits between.
+    pub(crate) retries: u32,
+    /// Hosts that git may reach although their addresses are not public, or only over plain HTTP: `git.example.org`,
+    /// `*.example.org`, `10.0.0.7:8080`. Public hosts may be reached over HTTPS and SSH without being named.
+    pub(crate) allowed_hosts: Vec<String>,
     /// Who writes commits, when a call does not say; stronger than git's own settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) author_name: Option<String>,
@@ -42,6 +50,9 @@ impl Default for GitSettings {
         Self {
             roots: Vec::new(),
             timeout_ms: 30_000,
+            network_timeout_ms: 600_000,
+            retries: 3,
+            allowed_hosts: Vec::new(),
             author_name: None,
             author_email: None,
             committer_name: None,

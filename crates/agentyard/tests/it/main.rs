@@ -8,7 +8,9 @@
 )]
 
 mod command_line;
+mod credentials;
 mod generated;
+mod git_host;
 mod robustness;
 mod secrets;
 mod serve;

@@ -168,10 +168,15 @@ fn flags_choose_what_is_offered_and_what_is_not_offered_does_not_answer() {
             .map(|tool| tool["name"].as_str().unwrap().to_owned())
             .collect()
     };
-    assert_eq!(
-        names(&["--toolsets", "git", "--read-only"]),
-        ["git_status", "git_log"]
-    );
+    let reading = names(&["--toolsets", "git", "--read-only"]);
+    for (name, is_listed) in [
+        ("git_status", true),
+        ("git_diff", true),
+        ("git_add", false),
+        ("whoami", false),
+    ] {
+        assert_eq!(reading.contains(&name.to_owned()), is_listed, "{name}");
+    }
     assert_eq!(names(&["--tools", "whoami"]), ["whoami"]);
     assert!(!names(&["--exclude-tools", "token_create"]).contains(&"token_create".to_owned()));
     let mut client = StdioClient::initialized(&place, repository.path(), &["--toolsets", "admin"]);
@@ -217,7 +222,18 @@ fn prompts_completion_and_log_level_work() {
             .unwrap()
             .contains("1 day ago")
     );
-    let argument = json!({ "name": "name", "value": "git_s" });
+    let prompt = client.request(
+        3,
+        "prompts/get",
+        json!({ "name": "git_wrapup", "arguments": { "changelogPath": "NEWS.md", "create_tag": "true" } }),
+    );
+    let text = prompt["result"]["messages"][0]["content"]["text"]
+        .as_str()
+        .unwrap();
+    for part in ["git_wrapup_instructions", "NEWS.md", "create_tag true", "git_tag"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let argument = json!({ "name": "name", "value": "git_set" });
     let reference = json!({ "type": "ref/resource", "uri": "agentyard://tools/{name}" });
     let completion = client.request(
         4,
@@ -226,7 +242,7 @@ fn prompts_completion_and_log_level_work() {
     );
     assert_eq!(
         completion["result"]["completion"]["values"],
-        json!(["git_status", "git_set_working_dir"])
+        json!(["git_set_working_dir"])
     );
     let tool = client.request(5, "resources/read", json!({ "uri": "agentyard://tools/git_log" }));
     assert!(

@@ -155,11 +155,6 @@ impl Work<'_> {
         })
     }
 
-    fn remote_names(&self) -> Vec<String> {
-        let remotes = self.repository().remotes().into_iter();
-        remotes.map(|remote| remote.name).collect()
-    }
-
     fn has(&self, reference: &str) -> bool {
         let local = self.repository().local();
         local
