@@ -1,10 +1,13 @@
 //! Working trees are added, moved, locked, removed and forgotten.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agentyard_git::{
     BranchName, Error, Place, Revision, Work, WorktreeAddition, WorktreeChange, WorktreeRemoval,
 };
+
+use rustix::fs::{CWD, RenameFlags};
 
 use crate::support::{GO_ON, Yard, message};
 
@@ -327,4 +330,42 @@ fn before_the_first_commit_and_in_bare_repositories() {
     let added = work.add_worktree(&addition("../topic")).unwrap();
     assert_eq!(added.path, yard.path("topic").display().to_string());
     assert!(work.remove_worktree(&removal("../topic", false)).is_ok());
+}
+
+#[test]
+fn from_inside_a_linked_working_tree() {
+    let yard = Yard::with_commit();
+    add(&yard, &addition("one")).unwrap();
+    let inside = yard.try_open("one").unwrap();
+    let git = yard.program();
+    let work = Work::new(&git, &inside, agentyard_git::Trust::Untrusted, &GO_ON, &|_| {});
+    let added = work.add_worktree(&addition("../two")).unwrap();
+    assert_eq!(added.path, yard.path("two").display().to_string());
+    let refusal = message(work.add_worktree(&on("../three", "main")));
+    assert!(refusal.contains("checked out in"), "{refusal}");
+    assert!(message(work.remove_worktree(&removal("..", true))).contains("main one"));
+    assert!(work.remove_worktree(&removal("../two", false)).is_ok());
+    assert_eq!(linked(&yard), ["one"]);
+}
+
+#[test]
+fn a_directory_that_is_swapped_for_a_link_leads_nowhere() {
+    let yard = Yard::with_commit();
+    fs::create_dir(yard.path("place")).unwrap();
+    yard.link(yard.outside(), "link");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (place, link) = (yard.path("place"), yard.path("link"));
+            while !done.load(Ordering::Relaxed) {
+                rustix::fs::renameat_with(CWD, &place, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        for number in 0..25 {
+            // It works or fails, by chance; it never ends up outside.
+            let _ = add(&yard, &on(&format!("place/{number}"), &format!("topic-{number}")));
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(fs::read_dir(yard.outside()).unwrap().count(), 0);
 }

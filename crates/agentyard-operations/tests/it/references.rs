@@ -381,3 +381,31 @@ async fn a_working_directory_need_not_be_in_a_repository() {
             .is_none()
     );
 }
+
+#[tokio::test]
+async fn a_list_shows_what_was_just_configured() {
+    let platform = TestPlatform::new().await;
+    let listed = call(&platform, "git_branch", json!({})).await.unwrap();
+    assert!(listed["branches"][0].get("upstream").is_none());
+    for arguments in [
+        json!({ "mode": "create", "branch_name": "topic" }),
+        json!({ "mode": "set_upstream", "branch_name": "topic", "upstream": "main" }),
+    ] {
+        call(&platform, "git_branch", arguments).await.unwrap();
+    }
+    platform.repository.commit("second");
+    let listed = call(&platform, "git_branch", json!({ "pattern": "topic" }))
+        .await
+        .unwrap();
+    let topic = &listed["branches"][0];
+    assert_eq!(
+        (&topic["upstream"], &topic["behind"]),
+        (&json!("main"), &json!(1))
+    );
+    let unset = json!({ "mode": "unset_upstream", "branch_name": "topic" });
+    call(&platform, "git_branch", unset).await.unwrap();
+    let listed = call(&platform, "git_branch", json!({ "pattern": "topic" }))
+        .await
+        .unwrap();
+    assert!(listed["branches"][0].get("upstream").is_none());
+}
