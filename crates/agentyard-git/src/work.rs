@@ -113,10 +113,6 @@ impl<'a> Work<'a> {
         self.repository.object(name, self.cancel)
     }
 
-    pub(crate) fn report(&self, progress: Progress) {
-        (self.report)(progress);
-    }
-
     pub(crate) fn reporter(&self) -> &'a (dyn Fn(Progress) + Sync) {
         self.report
     }

@@ -9,6 +9,7 @@
 mod operation;
 
 mod arguments;
+mod brief;
 mod level;
 mod output;
 mod schema;

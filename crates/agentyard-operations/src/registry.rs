@@ -14,7 +14,7 @@ use tracing::Instrument;
 use crate::level::LevelledField;
 use crate::operation::{Access, Context, Effect, Operation, Route};
 use crate::output::{Output, Presentation, Reply};
-use crate::{arguments, measure, schema};
+use crate::{arguments, brief, measure, schema};
 
 /// An operation as the faces see it.
 pub struct Entry {
@@ -136,15 +136,16 @@ impl Registered {
         })
     }
 
-    /// The schema of its arguments where nothing may be changed.
+    /// The schema of its arguments for the tool list; where nothing may be changed, with the modes that do not.
     #[must_use]
-    pub fn reading_input_schema(&self) -> Map<String, Value> {
-        let mut schema = self.input_schema().clone();
+    pub fn brief_schema(&self, read_only: bool) -> Map<String, Value> {
+        let mut schema = brief::brief(self.input_schema());
         let modes = schema
             .get_mut("properties")
             .and_then(|properties| properties.get_mut("mode"))
             .and_then(|mode| mode.get_mut("enum"));
         if let Some(modes) = modes
+            && read_only
             && !self.entry.reading_modes.is_empty()
         {
             *modes = json!(self.entry.reading_modes);

@@ -15,17 +15,11 @@ use crate::failure::error_object;
 /// The tool that an operation is, here or where nothing may be changed.
 pub(super) fn tool(operation: &'static Registered, read_only: bool) -> Tool {
     let entry = operation.entry();
-    let (mut schema, effect) = if read_only {
-        (operation.reading_input_schema(), Effect::Read)
-    } else {
-        (operation.input_schema().clone(), entry.effect)
-    };
-    // The description has a place of its own in a tool.
-    schema.shift_remove("description");
+    let effect = if read_only { Effect::Read } else { entry.effect };
     Tool::new(
         entry.name,
         Cow::Borrowed(operation.description()),
-        Arc::new(schema),
+        Arc::new(operation.brief_schema(read_only)),
     )
     .with_annotations(annotations(entry, effect))
 }
@@ -33,11 +27,12 @@ pub(super) fn tool(operation: &'static Registered, read_only: bool) -> Tool {
 /// What an operation's effect means to a client that asks before it acts.
 fn annotations(entry: &Entry, effect: Effect) -> ToolAnnotations {
     let hints = ToolAnnotations::new().open_world(entry.reaches_out);
+    // What MCP takes for granted is not said: that a tool changes and destroys things, and again each time.
     match effect {
         Effect::Read => hints.read_only(true),
-        Effect::Set => hints.read_only(false).destructive(false).idempotent(true),
-        Effect::Write => hints.read_only(false).destructive(false).idempotent(false),
-        Effect::Destroy => hints.read_only(false).destructive(true).idempotent(true),
+        Effect::Set => hints.destructive(false).idempotent(true),
+        Effect::Write => hints.destructive(false),
+        Effect::Destroy => hints,
     }
 }
 

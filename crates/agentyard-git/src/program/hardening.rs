@@ -31,11 +31,6 @@ impl Reach {
     pub(crate) fn signs(self) -> bool {
         matches!(self, Self::Signing | Self::SignedMerging)
     }
-
-    /// Whether it needs what the person has: keys, agents, credentials.
-    pub(super) fn needs_person(self) -> bool {
-        self.signs() || self == Self::Network
-    }
 }
 
 /// For every process. What is acknowledged is on disk, nobody is asked, nothing runs in the background.

@@ -44,7 +44,6 @@ pub(crate) struct Invocation<'a> {
     reach: Reach,
     trust: Trust,
     access: Reachable<'a>,
-    unconfined: bool,
     report: Option<&'a (dyn Fn(Progress) + Sync)>,
     redactions: Option<&'a Redactions>,
     allowed_protocols: &'static str,
@@ -101,7 +100,6 @@ impl<'a> Invocation<'a> {
                 writable: vec![directory.directory()],
                 ..Reachable::default()
             },
-            unconfined: false,
             report: None,
             redactions: None,
             allowed_protocols: "",
@@ -213,12 +211,6 @@ impl<'a> Invocation<'a> {
         self
     }
 
-    /// Lets the kernel allow everything that the person may do: only for calls that must run other programs.
-    pub(crate) fn unconfined(mut self) -> Self {
-        self.unconfined = true;
-        self
-    }
-
     /// Tells the caller what git says about its progress.
     pub(crate) fn reporting(mut self) -> Self {
         self.report = self.work.map(Work::reporter);
@@ -280,7 +272,7 @@ impl<'a> Invocation<'a> {
     /// Whether the call runs with all that the person may do, rather than confined to its repository.
     fn is_free(&self) -> bool {
         let is_remote = self.reach == Reach::Network && !self.access.shell;
-        self.unconfined || self.trust == Trust::Trusted || is_remote || self.reach == Reach::Signing
+        self.trust == Trust::Trusted || is_remote || self.reach.signs()
     }
 
     /// The transports that git may use, separated by colons; none otherwise.

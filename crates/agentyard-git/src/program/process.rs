@@ -87,7 +87,7 @@ pub(crate) fn run(
         Some(confinement) => confinement.spawn(&mut command),
     }
     .map_err(Stopped::Start)?;
-    Running::new(child, feed)?.to_its_end()
+    Running::new(child, feed)?.run_to_end()
 }
 
 struct Running<'a> {
@@ -175,7 +175,7 @@ impl<'a> Running<'a> {
         })
     }
 
-    fn to_its_end(mut self) -> Result<Finished, Stopped> {
+    fn run_to_end(mut self) -> Result<Finished, Stopped> {
         loop {
             if self.feed.cancel.load(Ordering::Relaxed) {
                 self.ask_to_end();

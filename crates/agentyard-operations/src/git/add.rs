@@ -18,7 +18,7 @@ pub(super) struct GitAdd;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitAddInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// Files and directories, relative to the repository's top.
     #[serde(default)]

@@ -19,7 +19,7 @@ pub(super) struct GitChangelogAnalyze;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitChangelogAnalyzeInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// What to look for.
     #[schemars(length(min = 1, max = 6))]

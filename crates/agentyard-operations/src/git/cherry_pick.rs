@@ -26,7 +26,7 @@ const MAX_LISTED: usize = 1000;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitCherryPickInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// `continue` once all is resolved and staged, `skip` the commit, or `abort`.
     #[serde(default)]

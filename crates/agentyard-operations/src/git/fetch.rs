@@ -16,7 +16,7 @@ pub(super) struct GitFetch;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitFetchInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// Default: the branch's own, else `origin`.
     remote: Option<String>,

@@ -23,27 +23,26 @@ const MAX_COUNT: u32 = 1000;
 
 pub(super) struct GitLog;
 
-/// List commits of a repository, newest first. Filters narrow it down together; text is
-/// matched literally, upper and lower case alike.
+/// List commits, newest first. Filters combine; text is matched literally, in any case.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitLogInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
-    /// Branch, tag, commit, or range `a..b`; HEAD by default.
+    /// Branch, tag, commit or range `a..b`; default HEAD.
     revision: Option<String>,
     /// How many commits at most; 10 by default.
     #[schemars(range(min = 1, max = 1000))]
     max_count: Option<u32>,
-    /// Only commits after this time: `2026-11-01`, RFC 3339, or `2 weeks ago`.
+    /// After `2026-11-01`, an RFC 3339 time, or `2 weeks ago`.
     since: Option<String>,
-    /// Only commits before this time.
+    /// Before this time.
     until: Option<String>,
-    /// Only authors whose name or email contains this text.
+    /// Text in the author's name or email.
     author: Option<String>,
-    /// Only commits whose message contains this text.
+    /// Text in the message.
     grep: Option<String>,
-    /// Only commits that change this file or directory, relative to the repository's top.
+    /// Only commits that change this file or directory.
     file_path: Option<String>,
     /// `topo`: children first.
     order: Option<Order>,
@@ -69,7 +68,7 @@ pub(super) struct GitLogInput {
     /// Kind of signature, not verified.
     #[serde(default)]
     show_signature: bool,
-    /// One line of text per commit instead of objects.
+    /// One line per commit.
     #[serde(default)]
     oneline: bool,
     /// `next_cursor` of the page before.

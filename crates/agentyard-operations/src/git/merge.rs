@@ -21,7 +21,7 @@ pub(super) struct GitMerge;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitMergeInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// `continue` once all is resolved and staged, or `abort`.
     #[serde(default)]

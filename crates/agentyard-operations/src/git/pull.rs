@@ -20,7 +20,7 @@ pub(super) struct GitPull;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitPullInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// Default: the branch's own, else `origin`.
     remote: Option<String>,

@@ -21,7 +21,7 @@ pub(super) struct GitRebase;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitRebaseInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// `continue` once all is resolved and staged, `skip` the commit, or `abort`.
     #[serde(default)]

@@ -18,7 +18,7 @@ pub(super) struct GitRemote;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitRemoteInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// What to do; default `list`.
     #[serde(default)]

@@ -18,7 +18,7 @@ pub(super) struct GitStash;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitStashInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// `push` by default. `pop` takes a stash back and drops it.
     #[serde(default)]

@@ -21,7 +21,7 @@ pub(super) struct GitStatus;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitStatusInput {
-    /// Repository directory: absolute, or `.` (default) for the working directory.
+    /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
     /// Whether to look for untracked files; true by default.
     include_untracked: Option<bool>,
