@@ -153,10 +153,7 @@ impl Git {
     }
 
     /// The person's own settings, as far as they count.
-    pub(crate) fn personal_settings(
-        &self,
-        cancel: &AtomicBool,
-    ) -> Result<Vec<(String, String)>, Error> {
+    pub(crate) fn personal_settings(&self, cancel: &AtomicBool) -> Result<Vec<(String, String)>, Error> {
         self.personal.of(self, None, cancel)
     }
 

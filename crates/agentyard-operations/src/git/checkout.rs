@@ -39,7 +39,7 @@ pub(super) struct GitCheckoutInput {
     /// Discard local changes.
     #[serde(default)]
     force: bool,
-    /// Needed when changes would be lost; they are kept under refs/agentyard/kept/.
+    /// Needed when changes would be lost; they are kept.
     #[serde(default)]
     confirm: bool,
 }

@@ -28,7 +28,7 @@ const MAX_LISTED: usize = 1000;
 pub(super) struct GitCherryPickInput {
     /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
-    /// `continue` once all is resolved and staged, `skip` the commit, or `abort`.
+    /// `continue` once conflicts are resolved and staged.
     #[serde(default)]
     mode: SequenceModeInput,
     /// Commits and ranges (`a..b`), applied in this order.

@@ -34,7 +34,7 @@ pub(super) struct GitCleanInput {
     /// Instead: list lock files and, with `confirm`, remove those that no process holds.
     #[serde(default)]
     stale_locks: bool,
-    /// Needed to remove anything; files are first kept under refs/agentyard/kept/.
+    /// Needed to remove anything; files are kept first.
     #[serde(default)]
     confirm: bool,
 }

@@ -23,7 +23,7 @@ pub(super) struct GitMerge;
 pub(super) struct GitMergeInput {
     /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
-    /// `continue` once all is resolved and staged, or `abort`.
+    /// `continue` once conflicts are resolved and staged.
     #[serde(default)]
     mode: ModeInput,
     /// Branch, tag or commit to merge.

@@ -44,7 +44,7 @@ pub(super) struct GitPushInput {
     /// Only say what would be done.
     #[serde(default)]
     dry_run: bool,
-    /// Yes, drop commits there (kept under `refs/agentyard/kept`).
+    /// Yes, drop commits there; they are kept.
     #[serde(default)]
     confirm: bool,
     /// `false`: fail when the remote has moved.

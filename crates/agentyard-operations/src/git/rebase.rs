@@ -23,7 +23,7 @@ pub(super) struct GitRebase;
 pub(super) struct GitRebaseInput {
     /// Repository: absolute path, or `.` (default).
     path: Option<PathBuf>,
-    /// `continue` once all is resolved and staged, `skip` the commit, or `abort`.
+    /// `continue` once conflicts are resolved and staged.
     #[serde(default)]
     mode: SequenceModeInput,
     /// Rebases the commits after this revision; default: the branch's upstream.

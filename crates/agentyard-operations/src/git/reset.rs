@@ -29,7 +29,7 @@ pub(super) struct GitResetInput {
     /// Only unstage these files.
     #[serde(default)]
     paths: Vec<String>,
-    /// Needed when commits or changes would be lost; they are kept under refs/agentyard/kept/.
+    /// Needed when commits or changes would be lost; they are kept.
     #[serde(default)]
     confirm: bool,
 }

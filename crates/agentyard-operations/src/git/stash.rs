@@ -38,7 +38,7 @@ pub(super) struct GitStashInput {
     paths: Vec<String>,
     /// For `list`: how many at most; 50 by default.
     limit: Option<u32>,
-    /// Needed for `drop` and `clear`; what they drop is kept under refs/agentyard/kept/.
+    /// Needed for `drop` and `clear`; what they drop is kept.
     #[serde(default)]
     confirm: bool,
 }

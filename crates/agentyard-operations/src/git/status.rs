@@ -16,8 +16,8 @@ use crate::output::Output;
 
 pub(super) struct GitStatus;
 
-/// Show a repository's branch, how far it is ahead of and behind its upstream, an
-/// operation in progress, and staged, unstaged, untracked and conflicted files.
+/// Show a repository's branch, its distance from its upstream, an operation in progress,
+/// and staged, unstaged, untracked and conflicted files.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitStatusInput {

@@ -15,8 +15,8 @@ use crate::output::Output;
 
 pub(super) struct GitSetWorkingDir;
 
-/// Make a repository's directory the one that `.` stands for in all git tools, and get
-/// a snapshot of it: branch, changes, recent commits, tags, remotes.
+/// Set the directory that `.` stands for in all git tools, and get a snapshot: branch,
+/// changes, recent commits, tags, remotes.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitSetWorkingDirInput {

@@ -172,7 +172,7 @@ fn the_reference_names_every_key_and_variable() {
         "| `git.roots` | list of text | none | `AGENTYARD_GIT_ROOTS` |",
         "| `output.level` | `minimal`, `standard`, `full` | `standard` | `AGENTYARD_OUTPUT_LEVEL` |",
         "| `output.max_tokens` | whole number | `20000` | `AGENTYARD_OUTPUT_MAX_TOKENS` |",
-        "| `GIT_SIGN_COMMITS` | accepted; no effect: ",
+        "| `GIT_SIGN_COMMITS` | sets `git.sign_commits`",
     ] {
         assert!(reference.contains(row), "{row}\n{reference}");
     }

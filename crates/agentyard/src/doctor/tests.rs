@@ -91,6 +91,7 @@ fn this_machine_can_be_examined() {
             "git",
             "database",
             "data directory",
+            "git confinement",
             "user namespaces",
             "bubblewrap",
             "cgroups",
