@@ -1,6 +1,7 @@
 //! Repositories: status, history, and the directory that `.` stands for.
 
 mod add;
+mod aftermath;
 mod blame;
 mod branch;
 mod changed_files;

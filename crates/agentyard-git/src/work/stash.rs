@@ -10,7 +10,7 @@ use super::loss::Loss;
 use crate::descriptor::{as_path, open_beneath};
 use crate::program::{LeftOut, Reach};
 use crate::raw_commit::RawCommit;
-use crate::{Error, Kept, Message, ObjectId, RepositoryPath, Stash, Touched, Work, text};
+use crate::{Conflicts, Error, Kept, Message, ObjectId, RepositoryPath, Stash, Touched, Work, text};
 
 /// Which stash: its number, 0 being the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,8 +33,8 @@ pub struct StashOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unstashed {
     pub stash: Stash,
-    /// Files with conflicts.
-    pub conflicted: Vec<String>,
+    /// What conflicts with what is checked out.
+    pub conflicts: Conflicts,
     /// Whether the stash is gone from the list.
     pub dropped: bool,
     pub left_out: LeftOut,
@@ -141,21 +141,21 @@ impl Work<'_> {
             .operand(selector.to_string())
             .reach(Reach::Merging)
             .run();
-        let conflicted: Vec<String> = match finished {
-            Ok(_) => Vec::new(),
+        let conflicts = match finished {
+            Ok(_) => Conflicts::default(),
             Err(failure @ Error::GitFailed { .. }) => {
-                let conflicted = self.repository().conflicted()?;
-                if conflicted.is_empty() {
+                let conflicts = self.conflicts()?;
+                if conflicts.is_empty() {
                     return Err(named_files("taking the stash back", failure));
                 }
-                conflicted.into_iter().map(|file| file.path).collect()
+                conflicts
             }
             Err(error) => return Err(error),
         };
         Ok(Unstashed {
-            dropped: drop && conflicted.is_empty(),
+            dropped: drop && conflicts.is_empty(),
             stash,
-            conflicted,
+            conflicts,
             left_out: self.left_out(&[]),
         })
     }

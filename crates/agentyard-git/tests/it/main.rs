@@ -35,6 +35,7 @@ mod network_person;
 mod network_push;
 mod network_support;
 mod objects;
+mod own_history;
 mod races;
 mod rebasing;
 mod reflog;

@@ -9,8 +9,7 @@ use agentyard_services::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conflicts::{ConflictsView, next_calls};
-use super::left_out::LeftOutView;
+use super::aftermath::Aftermath;
 use super::merge::StrategyInput;
 use super::rebase::SequenceModeInput;
 use crate::operation::{Access, Context, Effect, Operation, Route};
@@ -119,31 +118,20 @@ pub(super) struct CherryPickView {
     /// The commit at which it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    conflicts: Option<ConflictsView>,
     /// Why it stopped without conflicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The calls that come next.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 4))]
-    next: Vec<String>,
-    /// Where what was thrown away is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept: Option<String>,
     #[serde(flatten)]
-    left_out: LeftOutView,
+    aftermath: Aftermath,
 }
 
 impl Output for CherryPickView {
     fn item_count(&self) -> usize {
-        self.conflicts.as_ref().map_or(0, ConflictsView::len)
+        self.aftermath.item_count()
     }
 
     fn keep(&mut self, count: usize) {
-        if let Some(conflicts) = &mut self.conflicts {
-            conflicts.keep(count);
-        }
+        self.aftermath.keep(count);
     }
 }
 
@@ -165,11 +153,8 @@ impl From<In<CherryPicked>> for CherryPickView {
             picked: texts(commits),
             empty: texts(empty),
             commit: None,
-            conflicts: None,
             reason: None,
-            next: Vec::new(),
-            kept: kept.map(|kept| kept.reference),
-            left_out: left_out.into(),
+            aftermath: Aftermath::new(kept, left_out),
         };
         match result {
             CherryPickResult::Done => {}
@@ -182,10 +167,9 @@ impl From<In<CherryPicked>> for CherryPickView {
             } => {
                 view.result = "stopped";
                 view.commit = commit.map(|commit| commit.to_string());
-                view.conflicts = ConflictsView::of(conflicts);
                 view.reason = (!said.is_empty()).then_some(said);
                 let operation = in_progress.then_some(OperationInProgress::CherryPick);
-                view.next = next_calls(operation, view.conflicts.as_ref());
+                view.aftermath.stopped(operation, conflicts);
             }
         }
         view

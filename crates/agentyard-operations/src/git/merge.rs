@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use agentyard_model::{Permission, Toolset};
 use agentyard_services::{
-    FastForward, Favor, In, MergeAnswer, MergeMode, MergePreview, MergeRequest, MergeResult, MergeStrategy,
-    Merged, OperationInProgress, Result,
+    FastForward, Favor, In, LeftOut, MergeAnswer, MergeMode, MergePreview, MergeRequest, MergeResult,
+    MergeStrategy, Merged, OperationInProgress, Result,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conflicts::{ConflictsView, is_zero, next_calls};
-use super::left_out::LeftOutView;
+use super::aftermath::{Aftermath, NamedFiles};
 use crate::operation::{Access, Context, Effect, Operation, Route};
 use crate::output::Output;
 
@@ -157,33 +156,19 @@ pub(super) struct MergeView {
     result: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     head: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 200))]
-    files: Vec<String>,
-    #[serde(skip_serializing_if = "is_zero")]
-    files_left_out: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    conflicts: Option<ConflictsView>,
-    /// The calls that come next.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 4))]
-    next: Vec<String>,
-    /// Where what was thrown away is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept: Option<String>,
     #[serde(flatten)]
-    left_out: LeftOutView,
+    files: NamedFiles,
+    #[serde(flatten)]
+    aftermath: Aftermath,
 }
 
 impl Output for MergeView {
     fn item_count(&self) -> usize {
-        self.conflicts.as_ref().map_or(0, ConflictsView::len)
+        self.aftermath.item_count()
     }
 
     fn keep(&mut self, count: usize) {
-        if let Some(conflicts) = &mut self.conflicts {
-            conflicts.keep(count);
-        }
+        self.aftermath.keep(count);
     }
 }
 
@@ -199,55 +184,46 @@ impl From<In<MergeAnswer>> for MergeView {
 
 impl MergeView {
     fn of(repository: String, merged: Merged) -> Self {
-        let (result, conflicts, next) = match merged.result {
-            MergeResult::UpToDate => ("up_to_date", None, Vec::new()),
-            MergeResult::FastForward => ("fast_forward", None, Vec::new()),
-            MergeResult::Committed => ("merged", None, Vec::new()),
-            MergeResult::Squashed => ("squashed", None, vec![r#"git_commit {"message":"…"}"#.to_owned()]),
-            MergeResult::Aborted => ("aborted", None, Vec::new()),
+        let mut aftermath = Aftermath::new(merged.kept, merged.left_out);
+        let result = match merged.result {
+            MergeResult::UpToDate => "up_to_date",
+            MergeResult::FastForward => "fast_forward",
+            MergeResult::Committed => "merged",
+            MergeResult::Aborted => "aborted",
+            MergeResult::Squashed => {
+                aftermath.next(r#"git_commit {"message":"…"}"#);
+                "squashed"
+            }
             MergeResult::Stopped(conflicts) => {
-                let conflicts = ConflictsView::of(conflicts);
-                let next = next_calls(Some(OperationInProgress::Merge), conflicts.as_ref());
-                ("conflicts", conflicts, next)
+                aftermath.stopped(Some(OperationInProgress::Merge), conflicts);
+                "conflicts"
             }
             MergeResult::SquashStopped(conflicts) => {
-                let conflicts = ConflictsView::of(conflicts);
-                let next = next_calls(None, conflicts.as_ref());
-                ("conflicts", conflicts, next)
+                aftermath.stopped(None, conflicts);
+                "conflicts"
             }
         };
         Self {
             repository,
             result,
             head: merged.head.map(|head| head.to_string()),
-            files_left_out: merged.changed.total.saturating_sub(merged.changed.paths.len()),
-            files: merged.changed.paths,
-            conflicts,
-            next,
-            kept: merged.kept.map(|kept| kept.reference),
-            left_out: merged.left_out.into(),
+            files: merged.changed.into(),
+            aftermath,
         }
     }
 
     fn preview(repository: String, preview: MergePreview) -> Self {
-        const NAMED: usize = 200;
-        let mut files = preview.conflicted;
-        let total = files.len();
-        files.truncate(NAMED);
+        let result = if preview.conflicted.is_empty() {
+            "would_merge"
+        } else {
+            "would_conflict"
+        };
         Self {
             repository,
-            result: if files.is_empty() {
-                "would_merge"
-            } else {
-                "would_conflict"
-            },
+            result,
             head: None,
-            files_left_out: total - files.len(),
-            files,
-            conflicts: None,
-            next: Vec::new(),
-            kept: None,
-            left_out: LeftOutView::from(agentyard_services::LeftOut::default()),
+            files: NamedFiles::first_of(preview.conflicted),
+            aftermath: Aftermath::new(None, LeftOut::default()),
         }
     }
 }

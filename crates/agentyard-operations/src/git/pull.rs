@@ -9,8 +9,7 @@ use agentyard_services::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conflicts::{ConflictsView, is_zero, next_calls};
-use super::left_out::LeftOutView;
+use super::aftermath::{Aftermath, NamedFiles};
 use crate::operation::{Access, Context, Effect, Operation, Route};
 use crate::output::Output;
 
@@ -76,34 +75,19 @@ pub(super) struct PullView {
     /// What was before.
     #[serde(skip_serializing_if = "Option::is_none")]
     previous: Option<String>,
-    /// Files that are other than before.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 200))]
-    files: Vec<String>,
-    #[serde(skip_serializing_if = "is_zero")]
-    files_left_out: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    conflicts: Option<ConflictsView>,
-    /// The calls that come next.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 4))]
-    next: Vec<String>,
-    /// Where commits are kept that a rebase replaced.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept: Option<String>,
     #[serde(flatten)]
-    left_out: LeftOutView,
+    files: NamedFiles,
+    #[serde(flatten)]
+    aftermath: Aftermath,
 }
 
 impl Output for PullView {
     fn item_count(&self) -> usize {
-        self.conflicts.as_ref().map_or(0, ConflictsView::len)
+        self.aftermath.item_count()
     }
 
     fn keep(&mut self, count: usize) {
-        if let Some(conflicts) = &mut self.conflicts {
-            conflicts.keep(count);
-        }
+        self.aftermath.keep(count);
     }
 }
 
@@ -118,21 +102,21 @@ impl From<In<Pulled>> for PullView {
             kept,
             left_out,
         } = result.integrated;
-        let (name, conflicts) = match outcome {
-            IntegrationResult::UpToDate | IntegrationResult::WouldConflict(_) => ("up_to_date", None),
-            IntegrationResult::FastForward => ("fast_forward", None),
-            IntegrationResult::Merged => ("merged", None),
-            IntegrationResult::Rebased { .. } => ("rebased", None),
-            IntegrationResult::Stopped(conflicts) => ("conflicts", ConflictsView::of(conflicts)),
-        };
         let operation = if kept.is_some() {
             OperationInProgress::Rebase
         } else {
             OperationInProgress::Merge
         };
-        let next = match name {
-            "conflicts" => next_calls(Some(operation), conflicts.as_ref()),
-            _ => Vec::new(),
+        let mut aftermath = Aftermath::new(kept, left_out);
+        let name = match outcome {
+            IntegrationResult::UpToDate | IntegrationResult::WouldConflict(_) => "up_to_date",
+            IntegrationResult::FastForward => "fast_forward",
+            IntegrationResult::Merged => "merged",
+            IntegrationResult::Rebased { .. } => "rebased",
+            IntegrationResult::Stopped(conflicts) => {
+                aftermath.stopped(Some(operation), conflicts);
+                "conflicts"
+            }
         };
         Self {
             repository: repository.display().to_string(),
@@ -143,12 +127,8 @@ impl From<In<Pulled>> for PullView {
                 .filter(|previous| Some(previous) != head.as_ref())
                 .map(|id| id.to_string()),
             head: head.map(|id| id.to_string()),
-            files_left_out: changed.total - changed.paths.len(),
-            files: changed.paths,
-            conflicts,
-            next,
-            kept: kept.map(|kept| kept.reference),
-            left_out: left_out.into(),
+            files: changed.into(),
+            aftermath,
         }
     }
 }

@@ -9,8 +9,7 @@ use agentyard_services::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conflicts::{ConflictsView, next_calls};
-use super::left_out::LeftOutView;
+use super::aftermath::Aftermath;
 use crate::operation::{Access, Context, Effect, Operation, Route};
 use crate::output::Output;
 
@@ -111,20 +110,11 @@ pub(super) struct RebaseView {
     commits: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rebase: Option<RebaseProgressView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    conflicts: Option<ConflictsView>,
     /// Why it stopped without conflicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The calls that come next.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 4))]
-    next: Vec<String>,
-    /// Where the old commits, or files thrown away, are kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept: Option<String>,
     #[serde(flatten)]
-    left_out: LeftOutView,
+    aftermath: Aftermath,
 }
 
 /// How far a rebase in progress is.
@@ -155,13 +145,11 @@ impl From<&RebaseProgress> for RebaseProgressView {
 
 impl Output for RebaseView {
     fn item_count(&self) -> usize {
-        self.conflicts.as_ref().map_or(0, ConflictsView::len)
+        self.aftermath.item_count()
     }
 
     fn keep(&mut self, count: usize) {
-        if let Some(conflicts) = &mut self.conflicts {
-            conflicts.keep(count);
-        }
+        self.aftermath.keep(count);
     }
 }
 
@@ -179,11 +167,8 @@ impl From<In<Rebased>> for RebaseView {
             head: head.map(|head| head.to_string()),
             commits: None,
             rebase: None,
-            conflicts: None,
             reason: None,
-            next: Vec::new(),
-            kept: kept.map(|kept| kept.reference),
-            left_out: left_out.into(),
+            aftermath: Aftermath::new(kept, left_out),
         };
         match result {
             RebaseResult::UpToDate => {}
@@ -195,9 +180,9 @@ impl From<In<Rebased>> for RebaseView {
             RebaseResult::Stopped(stop) => {
                 view.result = "stopped";
                 view.rebase = Some((&stop.progress).into());
-                view.conflicts = ConflictsView::of(stop.conflicts);
                 view.reason = (!stop.said.is_empty()).then_some(stop.said);
-                view.next = next_calls(Some(OperationInProgress::Rebase), view.conflicts.as_ref());
+                view.aftermath
+                    .stopped(Some(OperationInProgress::Rebase), stop.conflicts);
             }
         }
         view

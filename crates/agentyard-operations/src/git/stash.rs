@@ -7,6 +7,7 @@ use agentyard_services::{In, Result, Stash, StashRequest, Stashes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::conflicts::ConflictsView;
 use super::kept;
 use super::left_out::LeftOutView;
 use crate::operation::{Access, Context, Effect, Operation, Route};
@@ -136,11 +137,13 @@ pub(super) struct StashesView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000))]
     untracked: Vec<String>,
-    /// Files with conflicts between the stash and what is checked out: edit them, then git_add. The stash stays
-    /// until you drop it.
+    /// What conflicts with what is checked out. The stash stays until it is dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflicts: Option<ConflictsView>,
+    /// The calls that come next.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 10_000))]
-    conflicted: Vec<String>,
+    #[schemars(length(max = 4))]
+    next: Vec<String>,
     /// Whether the stash is gone from the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<bool>,
@@ -171,14 +174,17 @@ impl Output for StashesView {
         self.stashes.as_ref().map_or(0, Vec::len)
             + self.files.len()
             + self.untracked.len()
-            + self.conflicted.len()
+            + self.conflicts.as_ref().map_or(0, ConflictsView::len)
     }
 
     fn keep(&mut self, mut count: usize) {
         if let Some(stashes) = &mut self.stashes {
             stashes.truncate(count);
         }
-        for list in [&mut self.conflicted, &mut self.files, &mut self.untracked] {
+        if let Some(conflicts) = &mut self.conflicts {
+            conflicts.keep(count);
+        }
+        for list in [&mut self.files, &mut self.untracked] {
             list.truncate(count);
             count -= list.len();
         }
@@ -222,7 +228,13 @@ impl From<In<Stashes>> for StashesView {
             }
             Stashes::Applied(applied) => {
                 view.stash = Some(applied.stash.into());
-                view.conflicted = applied.conflicted;
+                view.conflicts = ConflictsView::of(applied.conflicts);
+                if let Some(conflicts) = &view.conflicts {
+                    view.next = vec![
+                        conflicts.staging_call(),
+                        r#"git_stash {"mode":"drop","confirm":true}"#.to_owned(),
+                    ];
+                }
                 view.dropped = Some(applied.dropped);
                 view.left_out = applied.left_out.into();
             }
