@@ -41,7 +41,10 @@ def change_a_file(repository):
 
 
 def make_branches(repository):
-    commands = "".join(f"create refs/heads/topic/{number:03} HEAD\n" for number in range(BRANCHES))
+    commits = fixtures.git(repository, "rev-list", "HEAD").split()
+    commands = "".join(
+        f"create refs/heads/topic/{number:03} {commits[number % len(commits)]}\n" for number in range(BRANCHES)
+    )
     fixtures.git(repository, "update-ref", "--stdin", input=commands)
     fixtures.git(repository, "pack-refs", "--all")
 

@@ -76,7 +76,9 @@ pub use network::{
 };
 pub use object_id::{InvalidObjectId, ObjectId};
 pub use objects::{BlobObject, CommitObject, Object, ObjectName, TagObject, TreeEntry, TreeObject};
-pub use program::{Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Trust};
+pub use program::{
+    Enforcement, Git, GitSettings, Identity, LeftOut, Person as GitPerson, Tether, Trust, run_tethered,
+};
 pub use rebase_progress::RebaseProgress;
 pub use reflog::{MAX_ENTRIES, ReflogEntry, ReflogPage, ReflogQuery};
 pub use remotes::Remote;

@@ -10,6 +10,7 @@ mod hardening;
 mod invocation;
 mod personal;
 mod process;
+mod tether;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ pub(crate) use hardening::{Reach, left_out, programs};
 pub(crate) use invocation::Invocation;
 use personal::PersonalSettings;
 pub(crate) use process::Finished;
+pub use tether::{Tether, run_tethered};
 
 /// The `git` program, and on whose behalf it runs.
 #[derive(Debug)]
@@ -45,6 +47,8 @@ pub struct GitSettings {
     pub identity: Identity,
     /// Whether commits and annotated tags are signed when a call does not say.
     pub sign: bool,
+    /// How calls that go to other machines are made to end with this process, even when it is killed.
+    pub tether: Option<Tether>,
     /// Settings of whoever runs the server, stronger than all others: `git -c`, for every call.
     pub extra: Vec<(String, String)>,
     /// The branches whose history is never rewritten and that are never deleted.

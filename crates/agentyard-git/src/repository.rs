@@ -127,7 +127,10 @@ impl Repository {
 
     /// The hooks that git would run.
     pub(crate) fn hooks(&self) -> impl Iterator<Item = &'static str> {
-        HOOKS.iter().copied().filter(|name| self.has_hook(name))
+        // Most repositories have none, and no directory for them either.
+        let directory = open_beneath(self.common_dir.directory(), Path::new("hooks"), OFlags::PATH);
+        let candidates = if directory.is_ok() { HOOKS } else { &[] };
+        candidates.iter().copied().filter(|name| self.has_hook(name))
     }
 
     /// What of the repository git would run or follow, were it trusted: `hook pre-commit`, `filter.lfs.clean`.

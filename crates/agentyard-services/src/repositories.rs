@@ -89,7 +89,7 @@ pub struct Repositories {
     clock: Clock,
     git: Arc<Git>,
     wrapup_instructions: Option<PathBuf>,
-    turns: Turns,
+    turns: Arc<Turns>,
     audit: AuditLog,
     trust: TrustedRepositories,
 }
@@ -142,7 +142,7 @@ impl Repositories {
             clock,
             git: Arc::new(settings.git),
             wrapup_instructions: settings.wrapup_instructions,
-            turns: Turns::default(),
+            turns: Arc::default(),
             audit,
             trust,
         }

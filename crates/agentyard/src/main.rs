@@ -17,6 +17,7 @@ mod platform;
 mod render;
 mod runtime;
 mod telemetry;
+mod tethered;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -35,6 +36,12 @@ fn main() -> ExitCode {
         && command == credentials::COMMAND
     {
         return credentials::answer(&action.to_string_lossy());
+    }
+    if arguments
+        .get(1)
+        .is_some_and(|command| command == tethered::COMMAND)
+    {
+        return tethered::run(arguments.into_iter().skip(2));
     }
     let matches = cli::command(&arguments).get_matches_from(&arguments);
     let typed = operation::find(&matches);

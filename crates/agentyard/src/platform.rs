@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agentyard_gateway::Platform;
 use agentyard_git::{
-    Git, GitPerson, GitSettings, HostPatterns, Identity, NetworkSettings, ProtectedBranches, Roots,
+    Git, GitPerson, GitSettings, HostPatterns, Identity, NetworkSettings, ProtectedBranches, Roots, Tether,
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
@@ -196,6 +196,10 @@ fn git(
             committer_email: settings.committer_email.clone(),
         },
         sign: settings.sign_commits,
+        tether: std::env::current_exe().ok().map(|program| Tether {
+            program,
+            argument: crate::tethered::COMMAND,
+        }),
         extra: Vec::new(),
         protected_branches: ProtectedBranches::new(settings.protected_branches.iter().cloned()),
         network,

@@ -31,6 +31,9 @@ const INTERFACE: ABI = ABI::V5;
 /// The oldest that serves: before it, nothing could be moved from one directory to another.
 const OLDEST_INTERFACE: ABI = ABI::V2;
 
+/// Enough to start a process.
+const STACK: usize = 128 * 1024;
+
 /// How far git is kept inside a repository that is not trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
@@ -142,10 +145,12 @@ impl Confinement<'_> {
     pub(super) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         // Rules hold for a thread and what it starts, for good: so the thread is a new one.
         std::thread::scope(|scope| {
-            let starting = scope.spawn(|| {
-                self.restrict_this_thread().map_err(io::Error::other)?;
-                command.spawn()
-            });
+            let starting = std::thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, || {
+                    self.restrict_this_thread().map_err(io::Error::other)?;
+                    command.spawn()
+                })?;
             starting
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("the thread that starts git panicked")))

@@ -271,8 +271,12 @@ impl<'a> Invocation<'a> {
 
     /// Whether the call runs with all that the person may do, rather than confined to its repository.
     fn is_free(&self) -> bool {
-        let is_remote = self.reach == Reach::Network && !self.access.shell;
-        self.trust == Trust::Trusted || is_remote || self.reach.signs()
+        self.trust == Trust::Trusted || self.is_remote() || self.reach.signs()
+    }
+
+    /// Whether the call goes to another machine.
+    fn is_remote(&self) -> bool {
+        self.reach == Reach::Network && !self.access.shell
     }
 
     /// The transports that git may use, separated by colons; none otherwise.
@@ -345,7 +349,10 @@ impl<'a> Invocation<'a> {
     #[expect(clippy::disallowed_methods, reason = "this crate is where git is started")]
     fn command(&self) -> Result<Command, Error> {
         let repository = self.work.map(Work::repository);
-        let mut command = Command::new(&self.git.program);
+        let mut command = match &self.git.settings.tether {
+            Some(tether) if self.is_remote() => tether.command(&self.git.program),
+            _ => Command::new(&self.git.program),
+        };
         command.env_clear();
         let person = self.git.settings.person.as_ref();
         let needs_person = self.is_free();

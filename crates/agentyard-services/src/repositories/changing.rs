@@ -3,12 +3,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use agentyard_git::{self as git, Repository, Work};
+use agentyard_git::{self as git, Git, Repository, Trust, Work};
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission};
 use tokio::sync::OwnedMutexGuard;
 
+use super::failures::from_git;
 use super::{Repositories, Turnstile, named};
 use crate::error::Result;
 use crate::progress::Progress;
@@ -89,21 +91,17 @@ impl Repositories {
         work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
     ) -> Result<In<T>> {
         caller.require(Permission::ProjectWrite)?;
-        let repository = self.opened(caller, path).await?;
-        let _turn = self.turns.take(repository.common_dir(), progress).await;
-        let target = named(&repository);
-        let result = self.work(turnstile, repository, progress, work).await;
-        let outcome = if result.is_ok() {
+        let worked = self
+            .work(turnstile, caller, path, Turn::Alone, progress, work)
+            .await?;
+        let outcome = if worked.result.is_ok() {
             Outcome::Done
         } else {
             Outcome::Failed
         };
-        let event = AuditEvent::with_outcome(caller, operation, target.display(), outcome);
+        let event = AuditEvent::with_outcome(caller, operation, worked.repository.display(), outcome);
         self.audit.record_soon(event).await;
-        Ok(In {
-            repository: target,
-            result: result?,
-        })
+        worked.transposed()
     }
 
     /// Asks the git program about a repository, for reads that it serves better than this process.
@@ -114,40 +112,110 @@ impl Repositories {
         work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
     ) -> Result<In<T>> {
         caller.require(Permission::ProjectRead)?;
-        let repository = self.opened(caller, path).await?;
-        let target = named(&repository);
-        let result = self
-            .work(&self.readers, repository, &Progress::ignored(), work)
+        self.work(
+            &self.readers,
+            caller,
+            path,
+            Turn::BesideOthers,
+            &Progress::ignored(),
+            work,
+        )
+        .await?
+        .transposed()
+    }
+
+    /// Opens a repository and works in it: in one go where nothing has to be asked or waited for first, which is
+    /// whether its programs may run, and whose turn it is.
+    async fn work<T: Send + 'static>(
+        &self,
+        turnstile: &Turnstile,
+        caller: &Caller,
+        path: Option<&Path>,
+        turn: Turn,
+        progress: &Progress,
+        work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
+    ) -> Result<In<Result<T>>> {
+        let roots = self.roots_of(caller)?;
+        let directory = self.directory(caller, path).await?;
+        let (kept, git, turns) = (self.kept.clone(), self.git.clone(), self.turns.clone());
+        let reporting = progress.clone();
+        let attempt = turnstile
+            .pass(move |cancel| {
+                let repository = kept.open(&roots.resolve(&directory)?)?;
+                let guard = match turn {
+                    Turn::BesideOthers => None,
+                    Turn::Alone => match turns.of(repository.common_dir()).try_lock_owned() {
+                        Ok(guard) => Some(guard),
+                        Err(_) => return Ok(Attempt::NotYet(repository, work)),
+                    },
+                };
+                if !repository.programs().is_empty() {
+                    return Ok(Attempt::NotYet(repository, work));
+                }
+                let result = perform(&git, &repository, Trust::Untrusted, cancel, &reporting, work);
+                drop(guard);
+                Ok(Attempt::Done(named(&repository), result))
+            })
             .await?;
+        let (repository, work) = match attempt {
+            Attempt::Done(repository, result) => {
+                return Ok(In {
+                    repository,
+                    result: result.map_err(from_git),
+                });
+            }
+            Attempt::NotYet(repository, work) => (repository, work),
+        };
+        let guard = match turn {
+            Turn::BesideOthers => None,
+            Turn::Alone => Some(self.turns.take(repository.common_dir(), progress).await),
+        };
+        let trust = self.trust.of(&repository).await?;
+        let (git, target, reporting) = (self.git.clone(), named(&repository), progress.clone());
+        let result = turnstile
+            .pass(move |cancel| {
+                // Held until the work has ended, also when nobody waits for it any more.
+                let _guard = guard;
+                perform(&git, &repository, trust, cancel, &reporting, work)
+            })
+            .await;
         Ok(In {
             repository: target,
             result,
         })
     }
+}
 
-    async fn work<T: Send + 'static>(
-        &self,
-        turnstile: &Turnstile,
-        repository: Arc<Repository>,
-        progress: &Progress,
-        work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
-    ) -> Result<T> {
-        let trust = self.trust.of(&repository).await?;
-        let git = self.git.clone();
-        let progress = progress.clone();
-        turnstile
-            .pass(move |cancel| {
-                let report = |step: git::Progress| progress.report(step.done, step.total, step.stage);
-                work(&Work::new(&git, &repository, trust, cancel, &report))
-            })
-            .await
-    }
+/// Whether others may work in the repository at the same time.
+#[derive(Clone, Copy)]
+enum Turn {
+    BesideOthers,
+    Alone,
+}
 
-    async fn opened(&self, caller: &Caller, path: Option<&Path>) -> Result<Arc<Repository>> {
-        let roots = self.roots_of(caller)?;
-        let directory = self.directory(caller, path).await?;
-        let kept = Arc::clone(&self.kept);
-        self.in_background(move |_| kept.open(&roots.resolve(&directory)?))
-            .await
+/// How far work came without asking or waiting.
+enum Attempt<T, W> {
+    Done(PathBuf, Result<T, git::Error>),
+    NotYet(Arc<Repository>, W),
+}
+
+impl<T> In<Result<T>> {
+    fn transposed(self) -> Result<In<T>> {
+        Ok(In {
+            repository: self.repository,
+            result: self.result?,
+        })
     }
+}
+
+fn perform<T>(
+    git: &Git,
+    repository: &Repository,
+    trust: Trust,
+    cancel: &AtomicBool,
+    progress: &Progress,
+    work: impl FnOnce(&Work<'_>) -> Result<T, git::Error>,
+) -> Result<T, git::Error> {
+    let report = |step: git::Progress| progress.report(step.done, step.total, step.stage);
+    work(&Work::new(git, repository, trust, cancel, &report))
 }

@@ -141,3 +141,29 @@ fn the_call_after_one_that_was_called_off_is_answered() {
         false
     );
 }
+
+/// A remote that takes a connection and then says nothing; and a server that is killed meanwhile.
+#[test]
+fn git_ends_with_a_server_that_is_killed() {
+    let (place, repository) = (Place::new(), TestRepository::with_commit("a", "a"));
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    repository.git(&[
+        "remote",
+        "add",
+        "origin",
+        &format!("http://127.0.0.1:{port}/a.git"),
+    ]);
+    let flags = ["--set", "git.allowed_hosts=127.0.0.1"];
+    let mut client = StdioClient::initialized(&place, repository.path(), &flags);
+    client.send(&json!({
+        "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": { "name": "git_fetch", "arguments": {} },
+    }));
+    let (mut connection, _) = silent.accept().unwrap();
+    client.kill();
+    // git, and what it had started to talk to the remote, let go of the connection when they end.
+    let mut said = Vec::new();
+    std::io::Read::read_to_end(&mut connection, &mut said).unwrap();
+    assert!(String::from_utf8_lossy(&said).contains("info/refs"));
+}
