@@ -5,9 +5,8 @@ use std::sync::atomic::AtomicBool;
 use agentyard_git::{Branch, BranchPage, BranchQuery, BranchSort, Distance, Error, Place, Revision};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
-use crate::log_differential::{perform, step};
+use crate::log_differential::{generated, of_cases, step, write_commit_graph};
 use crate::support::{GO_ON, Yard};
 
 /// Five branches: `done` is merged into `main`; `topic` and `a/deep` are not; `topic` follows `origin/topic`, and
@@ -41,23 +40,12 @@ fn grown() -> Yard {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 8,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
-        max_shrink_iters: 200,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(of_cases(8))]
 
     #[test]
     fn distances_and_filters_are_those_of_git(steps in vec(step(), 1..30), with_graph in any::<bool>()) {
-        let yard = Yard::new();
-        yard.commit("root");
-        for step in &steps {
-            perform(&yard, step);
-        }
-        if with_graph {
-            yard.git(&["commit-graph", "write", "--reachable"]);
-        }
+        let yard = generated(&steps);
+        write_commit_graph(&yard, with_graph);
         for branch in ["b0", "b1", "b2"] {
             yard.configure(&format!("[branch \"{branch}\"]\n\tremote = .\n\tmerge = refs/heads/main"));
         }

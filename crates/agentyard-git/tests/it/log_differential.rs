@@ -30,24 +30,40 @@ fn content_of(number: u8) -> String {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 12,
+/// So many histories, of which a failing one is made shorter but not written to disk.
+pub(crate) fn of_cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         max_shrink_iters: 200,
         ..ProptestConfig::default()
-    })]
+    }
+}
+
+/// A repository with the history that these steps make.
+pub(crate) fn generated(steps: &[Step]) -> Yard {
+    let yard = Yard::new();
+    yard.commit("root");
+    for step in steps {
+        perform(&yard, step);
+    }
+    yard
+}
+
+/// With a commit-graph, gix and git read histories from another file.
+pub(crate) fn write_commit_graph(yard: &Yard, wanted: bool) {
+    if wanted {
+        yard.git(&["commit-graph", "write", "--reachable"]);
+    }
+}
+
+proptest! {
+    #![proptest_config(of_cases(12))]
 
     #[test]
     fn log_is_what_git_says(steps in vec(step(), 1..25), with_graph in any::<bool>()) {
-        let yard = Yard::new();
-        yard.commit("root");
-        for step in &steps {
-            perform(&yard, step);
-        }
-        if with_graph {
-            yard.git(&["commit-graph", "write", "--reachable"]);
-        }
+        let yard = generated(&steps);
+        write_commit_graph(&yard, with_graph);
         let ranges = ["HEAD", "b0..b1", "b1..HEAD", "b0...b1", "HEAD~1..b2"];
         for range in ranges {
             for path in [None, Some("f0"), Some("dir"), Some("dir/f1")] {

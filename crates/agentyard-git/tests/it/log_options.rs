@@ -3,10 +3,9 @@
 use agentyard_git::{Error, LogOrder, LogQuery, LogStart, Merges};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
 use crate::log::from;
-use crate::log_differential::{perform, step};
+use crate::log_differential::{generated, of_cases, step, write_commit_graph};
 use crate::support::{GO_ON, Yard};
 
 /// A query in the words of git, and in ours.
@@ -60,25 +59,14 @@ const PATHS: &[Option] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 8,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
-        max_shrink_iters: 200,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(of_cases(8))]
 
     #[test]
     fn every_way_is_the_way_of_git(steps in vec(step(), 1..25), with_graph in any::<bool>()) {
-        let yard = Yard::new();
-        yard.commit("root");
-        for step in &steps {
-            perform(&yard, step);
-        }
+        let yard = generated(&steps);
         yard.git(&["tag", "--annotate", "--message", "x", "annotated", "HEAD~0"]);
         yard.git(&["tag", "of-a-tree", "HEAD^{tree}"]);
-        if with_graph {
-            yard.git(&["commit-graph", "write", "--reachable"]);
-        }
+        write_commit_graph(&yard, with_graph);
         for (options, _) in OPTIONS.iter().chain(PATHS) {
             for range in ["HEAD", "b0..b1", "b0...b2"] {
                 prop_assert_eq!(ours(&yard, range, options), theirs(&yard, range, options), "{} {}", range, options);

@@ -5,30 +5,20 @@ use std::collections::BTreeMap;
 use agentyard_git::{CommitStat, FileChange, FileStat, LineChange, LogQuery};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
 use crate::log::from;
-use crate::log_differential::{perform, step};
+use crate::log_differential::{generated, of_cases, step};
 use crate::support::Yard;
 
 /// A line of `--numstat`: what was inserted and deleted, the path, and where it was before.
 type Line = (String, String, String, Option<String>);
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 8,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
-        max_shrink_iters: 200,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(of_cases(8))]
 
     #[test]
     fn numbers_are_those_of_git(steps in vec(step(), 1..25)) {
-        let yard = Yard::new();
-        yard.commit("root");
-        for step in &steps {
-            perform(&yard, step);
-        }
+        let yard = generated(&steps);
         prop_assert_eq!(ours(&yard), theirs(&yard));
     }
 

@@ -12,7 +12,7 @@ pub(super) struct ChangedFiles(#[schemars(with = "Shape")] Vec<(&'static str, Va
 /// What [`ChangedFiles`] look like on the wire.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is of interest")]
-struct Shape {
+pub(super) struct Shape {
     added: Option<Vec<String>>,
     modified: Option<Vec<String>>,
     deleted: Option<Vec<String>>,
@@ -23,7 +23,7 @@ struct Shape {
 
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is of interest")]
-struct MovedShape {
+pub(super) struct MovedShape {
     from: String,
     to: String,
 }

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::changed_files::Shape as ChangedShape;
 use super::conflicts::{conflict_name, finishing_calls};
 use super::rebase::RebaseProgressView;
 use crate::level::{Level, LevelledField};
@@ -188,7 +189,7 @@ struct FilesShape {
     /// Files with unresolved conflicts, and what each side did.
     conflicted: Option<Vec<ConflictedShape>>,
     /// Changes that the next commit will have.
-    staged: Option<StagedShape>,
+    staged: Option<ChangedShape>,
     /// Changes that are not staged.
     unstaged: Option<UnstagedShape>,
     /// Files that git does not know; a directory without known files appears once.
@@ -204,29 +205,11 @@ struct ConflictedShape {
 
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is of interest")]
-struct StagedShape {
-    added: Option<Vec<String>>,
-    modified: Option<Vec<String>>,
-    deleted: Option<Vec<String>>,
-    renamed: Option<Vec<MovedShape>>,
-    copied: Option<Vec<MovedShape>>,
-    type_changed: Option<Vec<String>>,
-}
-
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "only its schema is of interest")]
 struct UnstagedShape {
     modified: Option<Vec<String>>,
     deleted: Option<Vec<String>>,
     added: Option<Vec<String>>,
     type_changed: Option<Vec<String>>,
-}
-
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "only its schema is of interest")]
-struct MovedShape {
-    from: String,
-    to: String,
 }
 
 /// Where a file is listed: the outer name, and the inner one if there is one.
