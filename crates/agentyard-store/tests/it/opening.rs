@@ -13,13 +13,19 @@ use agentyard_testkit::on_both_databases;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
-const FOUNDATION: AppliedMigration = AppliedMigration {
-    version: 1,
-    name: "foundation",
-};
+const ALL: [AppliedMigration; 2] = [
+    AppliedMigration {
+        version: 1,
+        name: "foundation",
+    },
+    AppliedMigration {
+        version: 2,
+        name: "trusted repositories",
+    },
+];
 
 on_both_databases!(the_tables_are_made_once, async |database| {
-    assert_eq!(database.store.migrate().await.unwrap(), [FOUNDATION]);
+    assert_eq!(database.store.migrate().await.unwrap(), ALL);
     assert_eq!(database.store.migrate().await.unwrap(), []);
     let another = database.another_store();
     assert_eq!(another.migrate().await.unwrap(), []);
@@ -44,7 +50,7 @@ on_both_databases!(of_many_at_once_one_makes_the_tables, async |database| {
         });
     }
     let applied: Vec<AppliedMigration> = tasks.join_all().await.into_iter().flatten().collect();
-    assert_eq!(applied, [FOUNDATION]);
+    assert_eq!(applied, ALL);
 });
 
 on_both_databases!(a_newer_database_is_left_alone, async |database| {
@@ -52,7 +58,7 @@ on_both_databases!(a_newer_database_is_left_alone, async |database| {
     database
         .execute(
             "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
-             SELECT 9999, 'the future', success, checksum, 0 FROM _sqlx_migrations",
+             SELECT 9999, 'the future', success, checksum, 0 FROM _sqlx_migrations WHERE version = 1",
         )
         .await;
     let older = database.another_store();
@@ -62,7 +68,7 @@ on_both_databases!(a_newer_database_is_left_alone, async |database| {
             error,
             Error::TooNew {
                 found: 9999,
-                known: 1
+                known: 2
             }
         ),
         "{error:?}"
