@@ -28,6 +28,9 @@ class Question:
     calls: dict
     # What any right answer holds.
     expected: str
+    # Once, before the first turn.
+    arrange: Callable = field(default=lambda repository: None)
+    # Before each call.
     prepare: Callable = field(default=lambda repository: None)
     # How many times as many calls a status gets.
     share: float = 0.25
@@ -84,17 +87,6 @@ QUESTIONS = [
         share=0.1,
     ),
     Question(
-        name=f"list of {BRANCHES} branches",
-        git=lambda: [["for-each-ref", "--format=%(HEAD) %(refname:short) %(objectname) %(upstream:track)", "refs/heads"]],
-        calls={
-            "ours": [("git_branch", {"path": "${REPO}", "mode": "list", "limit": 300})],
-            "cyanheads": [("git_branch", {"path": "${REPO}", "mode": "list"})],
-            "reference": [("git_branch", {"repo_path": "${REPO}", "branch_type": "local"})],
-        },
-        expected=LAST_BRANCH,
-        share=0.1,
-    ),
-    Question(
         name="add + commit",
         git=lambda: [
             [*ON_DISK, "add", "--", FILE],
@@ -116,6 +108,18 @@ QUESTIONS = [
         },
         expected="",
         prepare=change_a_file,
+        share=0.1,
+    ),
+    Question(
+        name=f"list of {BRANCHES} branches",
+        git=lambda: [["for-each-ref", "--format=%(HEAD) %(refname:short) %(objectname) %(upstream:track)", "refs/heads"]],
+        calls={
+            "ours": [("git_branch", {"path": "${REPO}", "mode": "list", "limit": 300})],
+            "cyanheads": [("git_branch", {"path": "${REPO}", "mode": "list"})],
+            "reference": [("git_branch", {"repo_path": "${REPO}", "branch_type": "local"})],
+        },
+        expected=LAST_BRANCH,
+        arrange=make_branches,
         share=0.1,
     ),
 ]

@@ -55,9 +55,9 @@ def measure(servers, options):
         repository = fixtures.work_copy(os.path.join(options.work, "fixtures"), size, options.work)
         for name, figure in measure_status(servers, repository, options).items():
             figures.setdefault(name, {})[f"git_status {size}"] = figure
-        questions.make_branches(repository)
         for question in questions.QUESTIONS:
             log(f"{question.name} on {size}")
+            question.arrange(repository)
             for name, figure in measure_question(question, servers, repository, options).items():
                 figures.setdefault(name, {})[f"{question.name} {size}"] = figure
     return figures
