@@ -3,6 +3,7 @@
 mod between;
 mod generated;
 mod listing;
+mod narrow;
 mod patch;
 mod untracked;
 
@@ -138,10 +139,17 @@ impl Work<'_> {
     /// Compares.
     pub fn diff(&self, query: &DiffQuery) -> Result<Diff, Error> {
         let sides = query.between.resolve(self)?;
-        let mut listing = if query.from_file == 0 {
-            self.listing(query, &sides)?
-        } else {
-            self.later_listing(query, &sides)?
+        let narrowed = narrow::narrowed(self, query, &sides)?;
+        let mut listing = match &narrowed {
+            Some(narrowed) if narrowed.paths.is_empty() => Listing::default(),
+            _ => {
+                let asked = narrowed.as_ref().unwrap_or(query);
+                if query.from_file == 0 {
+                    self.listing(asked, &sides)?
+                } else {
+                    self.later_listing(asked, &sides)?
+                }
+            }
         };
         let last = listing.reached;
         let is_changed = |entry: &Entry| !entry.is_unchanged(query, last);

@@ -447,3 +447,58 @@ fn large_files_are_neither_compared_nor_shown() {
     };
     assert_eq!((blob.size, blob.text), (17 << 20, None));
 }
+
+/// Large enough that git is told where to look.
+#[test]
+fn a_large_working_tree_is_compared_like_a_small_one() {
+    let yard = Yard::new();
+    for number in 0..3500 {
+        yard.write(
+            format!("d{}/file-{number}", number % 50),
+            format!("{number}\none\ntwo\nthree\nfour\n"),
+        );
+    }
+    yard.write("Cargo.lock", "locked\n");
+    yard.write("odd \"name\"\n", "one\n");
+    yard.commit("many");
+    assert!(std::fs::metadata(yard.path(".git/index")).unwrap().len() > 256 * 1024);
+    let query = between(Between::IndexAndWorktree);
+    assert_eq!(diff(&yard, &query).files, []);
+
+    yard.write("d1/file-1", "changed\n");
+    yard.write("d1/file-51", "\0binary");
+    yard.write("Cargo.lock", "changed\n");
+    yard.write("odd \"name\"\n", "two\n");
+    yard.remove("d2/file-2");
+    yard.set_executable("d3/file-3", true);
+    yard.write("untracked", "new\n");
+    // Touched, and not changed.
+    yard.write("d4/file-4", "4\none\ntwo\nthree\nfour\n");
+    let found = diff(&yard, &query);
+    assert_eq!(
+        text(&found),
+        yard.git(&["-c", "core.quotePath=false", "diff", "--no-color"])
+    );
+
+    let below = DiffQuery {
+        paths: vec![agentyard_git::RepositoryPath::new("d1").unwrap()],
+        ..query.clone()
+    };
+    assert_eq!(
+        text(&diff(&yard, &below)),
+        yard.git(&["diff", "--no-color", "--", "d1"])
+    );
+    let elsewhere = DiffQuery {
+        paths: vec![agentyard_git::RepositoryPath::new("d9").unwrap()],
+        ..query.clone()
+    };
+    assert_eq!(diff(&yard, &elsewhere).files, []);
+
+    let usual = DiffQuery {
+        leave_out_generated: true,
+        ..query
+    };
+    let left_out = diff(&yard, &usual).files.into_iter().filter(|file| file.left_out);
+    let left_out: Vec<String> = left_out.map(|file| file.path).collect();
+    assert_eq!(left_out, ["Cargo.lock"]);
+}

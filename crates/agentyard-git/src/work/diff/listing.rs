@@ -5,6 +5,7 @@ use crate::Error;
 use crate::program::Finished;
 
 /// The files that differ and, as far as it goes, how.
+#[derive(Default)]
 pub(super) struct Listing {
     pub(super) entries: Vec<Entry>,
     /// The first entry whose text is not here for want of room.
