@@ -461,7 +461,7 @@ fn a_large_working_tree_is_compared_like_a_small_one() {
     yard.write("Cargo.lock", "locked\n");
     yard.write("odd \"name\"\n", "one\n");
     yard.commit("many");
-    assert!(std::fs::metadata(yard.path(".git/index")).unwrap().len() > 256 * 1024);
+    assert!(fs::metadata(yard.path(".git/index")).unwrap().len() > 256 * 1024);
     let query = between(Between::IndexAndWorktree);
     assert_eq!(diff(&yard, &query).files, []);
 
@@ -481,7 +481,7 @@ fn a_large_working_tree_is_compared_like_a_small_one() {
     );
 
     let below = DiffQuery {
-        paths: vec![agentyard_git::RepositoryPath::new("d1").unwrap()],
+        paths: vec![RepositoryPath::new("d1").unwrap()],
         ..query.clone()
     };
     assert_eq!(
@@ -489,7 +489,7 @@ fn a_large_working_tree_is_compared_like_a_small_one() {
         yard.git(&["diff", "--no-color", "--", "d1"])
     );
     let elsewhere = DiffQuery {
-        paths: vec![agentyard_git::RepositoryPath::new("d9").unwrap()],
+        paths: vec![RepositoryPath::new("d9").unwrap()],
         ..query.clone()
     };
     assert_eq!(diff(&yard, &elsewhere).files, []);
