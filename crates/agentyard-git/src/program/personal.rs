@@ -53,7 +53,7 @@ pub(super) struct PersonalSettings(Mutex<HashMap<Option<PathBuf>, Remembered>>);
 struct Remembered {
     settings: Vec<Setting>,
     read_at: Instant,
-    files: [Option<SystemTime>; 2],
+    files: [Option<SystemTime>; 3],
 }
 
 impl PersonalSettings {
@@ -68,7 +68,7 @@ impl PersonalSettings {
         };
         let key = repository.map(|repository| repository.git_dir().to_owned());
         let files = files(person).map(|file| std::fs::metadata(file).and_then(|file| file.modified()).ok());
-        if files == [None, None] {
+        if files == [None; 3] {
             return Ok(Vec::new());
         }
         let mut remembered = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -107,13 +107,17 @@ impl Identity {
     }
 }
 
-fn files(person: &Person) -> [PathBuf; 2] {
+fn files(person: &Person) -> [PathBuf; 3] {
     let config_home = person
         .environment
         .iter()
         .find(|(name, _)| name == "XDG_CONFIG_HOME")
         .map_or_else(|| person.home.join(".config"), |(_, value)| PathBuf::from(value));
-    [person.home.join(".gitconfig"), config_home.join("git/config")]
+    [
+        person.home.join(".gitconfig"),
+        config_home.join("git/config"),
+        PathBuf::from("/etc/gitconfig"),
+    ]
 }
 
 /// Asks git, which knows about includes, their conditions and the system's own file.
