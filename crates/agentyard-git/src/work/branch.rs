@@ -4,6 +4,7 @@ mod checks;
 
 use gix::refs::FullName;
 
+use crate::work::loss::unconfirmed;
 use crate::{BranchName, Error, Kept, ObjectId, Revision, Work, text};
 
 /// A branch to be made.
@@ -271,15 +272,6 @@ struct Start {
     commit: ObjectId,
     /// The branch that it is to follow.
     remote_branch: Option<FullName>,
-}
-
-/// The refusal of a call that throws something away without saying that it knows.
-pub(crate) fn unconfirmed(what: impl std::fmt::Display) -> Error {
-    Error::refused(
-        format!("{what}; nothing was done"),
-        "repeat the call with `confirm: true`: what it throws away is kept under refs/agentyard/kept/ and named in \
-         the answer",
-    )
 }
 
 /// An id for messages.

@@ -32,12 +32,17 @@ impl Loss {
         } else {
             format!("would throw away {}", lost.join(" and "))
         };
-        Err(Error::refused(
-            format!("{call} {lost}"),
-            "if that is meant, repeat the call with `confirm: true`: what is thrown away is first kept under \
-             refs/agentyard/kept/",
-        ))
+        Err(unconfirmed(format!("{call} {lost}")))
     }
+}
+
+/// The refusal of a call that throws something away, told in words, and that nobody has confirmed.
+pub(crate) fn unconfirmed(what: impl std::fmt::Display) -> Error {
+    Error::refused(
+        format!("{what}; nothing was done"),
+        "if that is meant, repeat the call with `confirm: true`: what is thrown away is first kept under \
+         refs/agentyard/kept/ and named in the answer",
+    )
 }
 
 impl Work<'_> {

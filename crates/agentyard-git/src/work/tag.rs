@@ -3,7 +3,8 @@
 mod verify;
 
 use crate::message::Message;
-use crate::work::branch::{short, unconfirmed};
+use crate::work::branch::short;
+use crate::work::loss::unconfirmed;
 use crate::work::signing::signing_failure;
 use crate::{Error, Kept, ObjectId, Revision, TagName, Work};
 pub use verify::{SignatureKind, TagVerification};

@@ -4,7 +4,7 @@ use rustix::fs::AtFlags;
 
 use super::{WorktreeChange, parent_and_name, refuse_locked};
 use crate::remove_tree::remove_tree;
-use crate::work::branch::unconfirmed;
+use crate::work::loss::unconfirmed;
 use crate::{Error, Repository, StatusOptions, Work, Worktree, text};
 
 /// A working tree to be removed.
