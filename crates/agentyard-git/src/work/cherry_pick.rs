@@ -75,7 +75,7 @@ impl Work<'_> {
         let commits = self.commits_to_pick(options)?;
         let before = self.head()?;
         let mut call = self
-            .invoke_merging("cherry-pick", options.sign)
+            .invoke_merging("cherry-pick", options.sign)?
             .word_if(options.no_commit, "--no-commit")
             .word_if(options.signoff, "--signoff")
             .word_if(options.record_origin, "-x")
@@ -101,7 +101,7 @@ impl Work<'_> {
         self.require_resolved()?;
         let before = self.head()?;
         let finished = self
-            .invoke_merging(verb, sign)
+            .invoke_merging(verb, sign)?
             .word("--continue")
             .run_whatever_it_answers()?;
         self.picked(verb, finished, before, sign)
@@ -113,7 +113,7 @@ impl Work<'_> {
         let before = self.head()?;
         let kept = self.keep_changes("cherry-pick-skip", &[])?;
         let finished = self
-            .invoke_merging(verb, sign)
+            .invoke_merging(verb, sign)?
             .word("--skip")
             .run_whatever_it_answers()?;
         Ok(CherryPicked {
@@ -181,7 +181,7 @@ impl Work<'_> {
             if conflicts.is_empty() && finished.said().contains("is now empty") {
                 empty.extend(commit);
                 finished = self
-                    .invoke_merging(verb, sign)
+                    .invoke_merging(verb, sign)?
                     .word("--skip")
                     .run_whatever_it_answers()?;
                 continue;

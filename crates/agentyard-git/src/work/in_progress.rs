@@ -135,8 +135,11 @@ impl Work<'_> {
     }
 
     /// A call that merges contents, and that makes commits: signed where they are to be.
-    pub(super) fn invoke_merging(&self, verb: &'static str, sign: Option<bool>) -> Invocation<'_> {
-        let sign = sign.unwrap_or(self.git().settings().sign);
+    pub(super) fn invoke_merging(
+        &self,
+        verb: &'static str,
+        sign: Option<bool>,
+    ) -> Result<Invocation<'_>, Error> {
         let call = self
             .invoke(verb)
             // Markers tell what both sides began with, which says more about their intent than either side does.
@@ -144,11 +147,11 @@ impl Work<'_> {
             .setting("merge.log", "false")
             .setting("merge.verifySignatures", "false")
             .setting("merge.stat", "false");
-        if sign {
-            call.reach(Reach::SignedMerging).setting("commit.gpgSign", "true")
-        } else {
-            call.reach(Reach::Merging)
+        if self.signs(sign, "commit.gpgsign")? {
+            let call = call.reach(Reach::SignedMerging);
+            return Ok(self.with_own_key(call)?.setting("commit.gpgSign", "true"));
         }
+        Ok(call.reach(Reach::Merging))
     }
 }
 

@@ -120,9 +120,9 @@ impl Work<'_> {
         let before = self.head()?;
         match message {
             // The message that git prepared; its remarks about conflicts are taken out.
-            None => self.invoke_merging("merge", sign).word("--continue"),
+            None => self.invoke_merging("merge", sign)?.word("--continue"),
             Some(message) => self
-                .invoke_merging("commit", sign)
+                .invoke_merging("commit", sign)?
                 .words(&["--quiet", "--cleanup=whitespace", "--file=-"])
                 .input(message),
         }
@@ -150,7 +150,7 @@ impl Work<'_> {
         before: Option<ObjectId>,
     ) -> Result<Merged, Error> {
         let mut call = self
-            .invoke_merging("merge", options.sign)
+            .invoke_merging("merge", options.sign)?
             .words(&["--no-edit", "--no-stat", "--no-progress", "--no-autostash"])
             .words(options.fast_forward.words())
             .word_if(options.squash, "--squash")

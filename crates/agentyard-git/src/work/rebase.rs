@@ -144,7 +144,7 @@ impl Work<'_> {
         upstream: &ObjectId,
         onto: &ObjectId,
     ) -> Result<Finished, Error> {
-        self.invoke_rebase(options.sign)
+        self.invoke_rebase(options.sign)?
             .words(&[
                 "--merge",
                 "--no-fork-point",
@@ -175,7 +175,7 @@ impl Work<'_> {
             .repository()
             .rebase_progress()
             .and_then(|progress| progress.onto);
-        let finished = self.invoke_rebase(sign).word(how).run_whatever_it_answers()?;
+        let finished = self.invoke_rebase(sign)?.word(how).run_whatever_it_answers()?;
         let Some(onto) = onto else {
             return Err(finished.failure("rebase", self.repository().shown()));
         };
@@ -185,12 +185,13 @@ impl Work<'_> {
         })
     }
 
-    fn invoke_rebase(&self, sign: Option<bool>) -> crate::program::Invocation<'_> {
-        self.invoke_merging("rebase", sign)
+    fn invoke_rebase(&self, sign: Option<bool>) -> Result<crate::program::Invocation<'_>, Error> {
+        Ok(self
+            .invoke_merging("rebase", sign)?
             // Of every repository, also one that is trusted: what stands in a plan is ours.
             .setting("rebase.instructionFormat", "%s")
             .setting("rebase.missingCommitsCheck", "ignore")
-            .setting("rebase.abbreviateCommands", "false")
+            .setting("rebase.abbreviateCommands", "false"))
     }
 
     /// What came of it, by the state in which git left the repository.

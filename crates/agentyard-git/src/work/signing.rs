@@ -18,13 +18,16 @@ impl Work<'_> {
         Ok(self.git().settings().sign || is_on)
     }
 
-    /// Lets a call of git sign. The signing program is the person's own; a repository that nobody vouches for
-    /// does not choose even its kind.
+    /// Lets a call of git sign.
     pub(crate) fn signing<'b>(&self, invocation: Invocation<'b>) -> Result<Invocation<'b>, Error> {
+        self.with_own_key(invocation.reach(Reach::Signing))
+    }
+
+    /// The signing program is the person's own; a repository that nobody vouches for does not choose even its kind.
+    pub(super) fn with_own_key<'b>(&self, invocation: Invocation<'b>) -> Result<Invocation<'b>, Error> {
         let format = self
             .git()
             .personal_setting(self.repository(), "gpg.format", self.cancel())?;
-        let invocation = invocation.reach(Reach::Signing);
         Ok(match format {
             None if self.trust() == Trust::Untrusted => invocation.setting("gpg.format", "openpgp"),
             _ => invocation,

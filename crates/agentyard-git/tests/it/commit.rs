@@ -404,6 +404,51 @@ fn commits_are_signed_with_ssh_keys() {
 }
 
 #[test]
+fn who_signs_all_commits_signs_merges_and_rebased_commits_too() {
+    let yard = crate::support::diverged("content\n", "side\n");
+    let key = yard.outside().join("key");
+    let output = command("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(&key)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let config = format!(
+        "[commit]\ngpgSign = true\n[gpg]\nformat = ssh\n[user]\nsigningkey = {}.pub",
+        key.display()
+    );
+    let is_signed = || {
+        yard.git(&["cat-file", "commit", "HEAD"])
+            .contains("BEGIN SSH SIGNATURE")
+    };
+    let merge = agentyard_git::MergeOptions {
+        heads: vec![agentyard_git::Revision::new("side").unwrap()],
+        ..Default::default()
+    };
+    yard.work_as(person(&yard, &config), |work| work.merge(&merge))
+        .unwrap();
+    assert!(is_signed());
+    yard.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    assert!(!is_signed());
+    let rebase = agentyard_git::RebaseOptions {
+        upstream: Some(agentyard_git::Revision::new("side").unwrap()),
+        ..Default::default()
+    };
+    yard.work_as(person(&yard, &config), |work| work.rebase(&rebase))
+        .unwrap();
+    assert!(is_signed());
+
+    yard.git(&["reset", "--quiet", "--hard", "ORIG_HEAD"]);
+    let broken = config.replace("key.pub", "gone.pub");
+    let head = yard.git(&["rev-parse", "HEAD"]);
+    assert!(
+        yard.work_as(person(&yard, &broken), |work| work.merge(&merge))
+            .is_err()
+    );
+    assert_eq!(yard.git(&["rev-parse", "HEAD"]), head, "nothing unsigned is left");
+}
+
+#[test]
 fn without_key_or_program_nothing_is_committed() {
     let yard = Yard::with_commit();
     yard.write("file", "changed\n");

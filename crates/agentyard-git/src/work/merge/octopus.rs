@@ -23,9 +23,9 @@ impl Work<'_> {
         }
         let tree = self.tree_of_all(options, heads, ours)?;
         let message = options.message.clone().unwrap_or_else(|| default_message(heads));
-        let mut call = self.invoke_merging("commit-tree", options.sign);
+        let mut call = self.invoke_merging("commit-tree", options.sign)?;
         // Unlike `git commit`, this asks no setting whether to sign.
-        call = call.word_if(options.sign.unwrap_or(self.git().settings().sign), "-S");
+        call = call.word_if(self.signs(options.sign, "commit.gpgsign")?, "-S");
         for parent in [&ours].into_iter().chain(heads.iter().map(|head| &head.id)) {
             call = call.word("-p").object(parent);
         }

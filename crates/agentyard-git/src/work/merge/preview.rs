@@ -44,7 +44,7 @@ impl Work<'_> {
         options: &MergeOptions,
     ) -> Result<MergePreview, Error> {
         let mut call = self
-            .invoke_merging("merge-tree", Some(false))
+            .invoke_merging("merge-tree", Some(false))?
             .words(&["--write-tree", "-z", "--name-only", "--no-messages"])
             .word_if(options.allow_unrelated_histories, "--allow-unrelated-histories");
         if let Some(base) = base {

@@ -72,7 +72,7 @@ impl Work<'_> {
             state.remove();
             return Err(named_files("the rebase", failure));
         }
-        self.invoke_rebase(options.sign)
+        self.invoke_rebase(options.sign)?
             .word("--continue")
             .run_whatever_it_answers()
     }
