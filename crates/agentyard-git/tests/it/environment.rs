@@ -8,9 +8,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use agentyard_git::{Error, LogQuery, Repository, Roots};
+use agentyard_git::{AddOptions, Error, Git, LogQuery, Repository, Roots, Trust, Work};
 
-use crate::support::{GO_ON, Yard, command, message};
+use crate::support::{GO_ON, Yard, command, message, settings};
 
 /// Tells the inner run where its repository is. Arguments are the test harness's own.
 const MARKER: &str = "AGENTYARD_GIT_TEST_ROOT";
@@ -57,6 +57,13 @@ fn variables_and_home_directories_are_not_read() {
         let log = repository.log(&LogQuery::default(), &GO_ON).unwrap();
         assert_eq!(log.commits[0].subject, "first");
         assert_eq!(repository.snapshot(&GO_ON).unwrap().remotes, []);
+        let git = Git::find(settings());
+        let everything = AddOptions {
+            all: true,
+            ..AddOptions::default()
+        };
+        let work = Work::new(&git, &repository, Trust::Untrusted, &GO_ON, &|_| {});
+        work.add(&everything).unwrap();
         return;
     }
     let yard = Yard::with_commit();
@@ -107,6 +114,10 @@ fn variables_and_home_directories_are_not_read() {
     ]);
     inner.current_dir(&other);
     assert_passes(inner);
+    assert_eq!(
+        yard.git(&["diff", "--cached", "--name-only"]),
+        "ignored-at-home\nnew\n"
+    );
 }
 
 #[test]
