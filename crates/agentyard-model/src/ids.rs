@@ -117,6 +117,19 @@ id!(
     JobId, "job", "a job id"
 );
 
+id!(
+    /// A repository that workspaces are made of.
+    RepoId, "rep", "a repository id"
+);
+id!(
+    /// A workspace: a branch in its own tree.
+    WorkspaceId, "wsp", "a workspace id"
+);
+id!(
+    /// One run of a command.
+    RunId, "run", "a run id"
+);
+
 impl TenantId {
     /// The tenant of a machine that nobody has divided into tenants.
     pub const LOCAL: Self = Self::fixed(1);

@@ -109,6 +109,11 @@ name!(
     RoleName, "role name"
 );
 
+name!(
+    /// What a repository is called, from which workspaces are made.
+    RepoName, "repository name"
+);
+
 impl UserName {
     /// The person whose machine this is.
     #[must_use]
