@@ -99,7 +99,7 @@ pub use text::display_path;
 pub use touched::Touched;
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
-    BranchRename, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
+    BranchRename, Carried, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
     CherryPickResult, CherryPicked, CleanOptions, Cleaned, CloneOptions, Cloned, CommitOptions, Committed,
     Diff, DiffQuery, FastForward, Favor, FetchOptions, Fetched, Integrated, Integration, IntegrationResult,
     Kept, Lines, Lock, MAX_BLAME_LINES, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged,
