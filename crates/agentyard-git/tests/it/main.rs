@@ -56,6 +56,8 @@ mod status_watched_changes;
 mod status_watched_differential;
 mod tagging;
 mod tags;
+mod trees_mirrors;
+mod trees_support;
 mod worktrees;
 
 #[test]
