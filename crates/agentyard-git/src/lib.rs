@@ -18,6 +18,7 @@
 mod branches;
 mod conflicts;
 mod init;
+mod lock_files;
 mod log;
 mod objects;
 mod rebase_progress;
@@ -64,6 +65,7 @@ pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile,
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use init::{InitOptions, Initialized, ObjectFormat};
+pub use lock_files::{Attempt as LockAttempt, LockFile, LockFiles, LockHolder};
 pub use log::{
     CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,
     MAX_COMPARED_FILE, MAX_COUNT, MAX_STAT_FILES, Merges,
