@@ -16,6 +16,7 @@
 //!   [`display_path`].
 
 mod branches;
+mod checkpoints;
 mod conflicts;
 mod init;
 mod lock_files;
@@ -61,6 +62,11 @@ mod tree_diff;
 mod upstream;
 
 pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
+pub use checkpoints::{
+    Checkpoint, CheckpointChange, CheckpointChangeKind, CheckpointLeftOut, CheckpointMade, CheckpointName,
+    CheckpointNote, CheckpointPage, CheckpointQuery, CheckpointSeries, LeftOutReason, ListedCheckpoint,
+    MAX_CHECKPOINTS, Restored, Unsettled,
+};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
