@@ -31,6 +31,7 @@ mod stashes;
 mod status;
 mod tags;
 mod touched;
+mod trees;
 mod worktrees;
 
 mod network;
@@ -97,6 +98,7 @@ pub use status::{
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
 pub use touched::Touched;
+pub use trees::{MirrorFetch, MirrorState, NewView, TreeSettings, Trees, View, Way};
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
     BranchRename, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,

@@ -46,6 +46,7 @@ pub use clean::{CleanOptions, Cleaned};
 pub use clone::{CloneOptions, Cloned};
 pub use commit::{CommitOptions, Committed, Lines};
 pub use diff::{Between, Change, ChangedFile, Diff, DiffQuery};
+pub(crate) use fetch::ref_changes;
 pub use fetch::{FetchOptions, Fetched, RefChange};
 pub use integrate::{Integrated, Integration, IntegrationResult};
 pub use keep::Kept;
