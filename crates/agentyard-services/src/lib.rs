@@ -27,16 +27,20 @@ mod changes;
 mod history_cursor;
 mod working_directories;
 
+mod repos;
+
 mod places;
 
 mod repositories;
 
 use std::sync::Arc;
 
+use agentyard_git::Trees;
 use agentyard_model::Clock;
 use agentyard_store::Store;
 
 use places::Places;
+use repos::RepoPorts;
 
 pub use agentyard_git::{
     Added, Blame, BlameBlock, BlobObject, Branch, BranchChange, Change, ChangedFile, CheckedOut, Cleaned,
@@ -59,6 +63,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
 pub use places::Place;
 pub use progress::{Progress, Step};
+pub use repos::{
+    ConfiguredRepo, RepoBranch, RepoBranches, RepoBranchesRequest, RepoDetails, RepoFetched, RepoRequest,
+    RepoSummary, RepoWorkspace, Repos,
+};
 pub use repositories::{
     AddRequest, BlameRequest, BranchAnswer, BranchMode, BranchRequest, ChangelogRequest, ChangelogReviews,
     CheckoutRequest, CherryPickRequest, CleanOutcome, CleanRequest, CloneRequest, CommitRequest, DiffPage,
@@ -82,6 +90,8 @@ pub struct Services {
     pub tokens: Tokens,
     /// Which repositories may run programs.
     pub trust: TrustedRepositories,
+    /// Repositories that are registered.
+    pub repos: Repos,
     /// Repositories.
     pub repositories: Repositories,
 }
@@ -96,16 +106,30 @@ impl Services {
             timeout,
             network_timeout,
             git,
+            trees,
+            configured,
             wrapup_instructions,
         } = settings;
         let git = Arc::new(git);
+        let trees = Arc::new(Trees::new(trees));
         let audit = AuditLog::new(store.clone());
+        let repos = Repos::new(RepoPorts {
+            store: store.clone(),
+            git: git.clone(),
+            trees,
+            audit: audit.clone(),
+            roots: roots.clone(),
+            configured,
+            timeout,
+            network_timeout,
+        });
         let places = Places::new(roots, working_directories, timeout, audit.clone());
         let trust = TrustedRepositories::new(store.clone());
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
+            repos,
             repositories: Repositories::new(
                 git,
                 network_timeout,

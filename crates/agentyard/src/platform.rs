@@ -8,14 +8,15 @@ use std::time::Duration;
 use agentyard_gateway::Platform;
 use agentyard_git::{
     Git, GitPerson, GitSettings, HostPatterns, Identity, NetworkSettings, ProtectedBranches, Roots, Tether,
+    TreeSettings,
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
-use agentyard_services::{ErrorKind, RepositorySettings, Services, WorkingDirectories};
+use agentyard_services::{ConfiguredRepo, ErrorKind, RepositorySettings, Services, WorkingDirectories};
 use agentyard_store::Store;
 
 use crate::cli::{GlobalArgs, SelectionArgs};
-use crate::config::{self, Config, ConfigError, Environment, Loaded, Override};
+use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry};
 use crate::credentials;
 use crate::exit::Failure;
 use crate::telemetry::{self, Face, Telemetry};
@@ -152,6 +153,11 @@ pub(crate) fn platform(
         timeout: Duration::from_millis(config.settings.git.timeout_ms),
         network_timeout: Duration::from_millis(config.settings.git.network_timeout_ms),
         git: git(&setting.environment, behalf, &config.settings.git)?,
+        trees: TreeSettings {
+            directory: config.settings.store.data_dir.clone(),
+            way: None,
+        },
+        configured: config.settings.repos.iter().map(configured).collect(),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
     };
     Ok(Platform {
@@ -159,6 +165,14 @@ pub(crate) fn platform(
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     })
+}
+
+fn configured(entry: &RepoEntry) -> ConfiguredRepo {
+    ConfiguredRepo {
+        name: entry.name.clone(),
+        url: entry.url.clone(),
+        default_branch: entry.default_branch.clone(),
+    }
 }
 
 fn git(
