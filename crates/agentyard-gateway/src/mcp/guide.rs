@@ -34,6 +34,10 @@ fn about(toolset: Toolset) -> &'static str {
             "git: `path` is a repository's directory, absolute or `.` for the working directory; set that once with \
              git_set_working_dir. Repositories are read without running anything that they configure."
         }
+        Toolset::Workspace => {
+            "workspace: repositories are registered once (repo_add) and mirrored; each branch is worked on in a tree \
+             of its own."
+        }
         Toolset::Core => "core: whoami tells who you are and what you may do.",
         Toolset::Admin => "admin: tokens (each shown once, when it is made) and the audit log.",
     }
