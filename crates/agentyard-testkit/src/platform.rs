@@ -1,11 +1,14 @@
 //! A whole platform for tests: real git, a real database, a clock that stands still.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_services::{RepositorySettings, Services, WorkingDirectories, WorkspaceSettings};
+use agentyard_services::{
+    ConfiguredRepo, RepositorySettings, Services, WorkingDirectories, WorkspaceSettings,
+};
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
 
@@ -24,7 +27,7 @@ pub struct TestPlatform {
     pub clock: Clock,
     /// A repository inside its roots.
     pub repository: TestRepository,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl TestPlatform {
@@ -33,6 +36,14 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn new() -> Self {
+        Self::with_repos(Vec::new()).await
+    }
+
+    /// A platform on SQLite with one repository of one commit, whose configuration names these others.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_repos(configured: Vec<ConfiguredRepo>) -> Self {
         let data = tempfile::tempdir().expect("a temporary directory");
         let settings = StoreSettings {
             data_dir: data.path().to_owned(),
@@ -60,7 +71,7 @@ impl TestPlatform {
                 directory: data.path().to_owned(),
                 way: None,
             },
-            configured: Vec::new(),
+            configured,
             workspaces: WorkspaceSettings::default(),
             wrapup_instructions: None,
         };
@@ -70,8 +81,14 @@ impl TestPlatform {
             store,
             clock,
             repository,
-            _data: data,
+            data,
         }
+    }
+
+    /// Its data directory.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        self.data.path()
     }
 
     /// Another tenant beside the local one.
