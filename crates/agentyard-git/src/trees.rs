@@ -25,6 +25,9 @@ mod open;
 mod overlay;
 mod reflink;
 mod registration;
+mod stale_locks;
+#[cfg(test)]
+mod tests;
 mod way;
 
 use std::path::PathBuf;
