@@ -25,7 +25,10 @@ mod open;
 mod overlay;
 mod reflink;
 mod registration;
+#[cfg(test)]
 mod removals;
+mod stale_locks;
+mod tests;
 mod way;
 mod whose;
 
