@@ -17,6 +17,7 @@
 
 mod branches;
 mod conflicts;
+mod forecast;
 mod init;
 mod log;
 mod objects;
@@ -63,6 +64,9 @@ pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
+pub use forecast::{
+    CollidingFile, Collision, CollisionKind, Contender, Forecast, Forecasts, MAX_COLLIDING_FILES,
+};
 pub use init::{InitOptions, Initialized, ObjectFormat};
 pub use log::{
     CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,

@@ -16,6 +16,7 @@ mod clean;
 mod commit;
 mod diff;
 mod environment;
+mod forecast_differential;
 mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
