@@ -12,7 +12,7 @@
 //!   `merge.renormalize` is not looked at.
 //! - Where two branches have several merge bases, these are merged by gix, which takes one side of what is in
 //!   conflict between them. git leaves the conflict in the base.
-//! - Files of more than [`MAX_MERGED_FILE`](contents::MAX_MERGED_FILE) bytes that both changed are a conflict.
+//! - Files of more than [`MAX_MERGED_FILE`] bytes that both changed are a conflict.
 
 mod bases;
 mod contents;
@@ -27,7 +27,8 @@ mod workers;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::{Error, ObjectId, Repository};
+use crate::{Error, ObjectId, Repository, WorkingTree};
+pub(crate) use contents::MAX_MERGED_FILE;
 pub use forecasts::Forecasts;
 use workers::{Match, Workers};
 
@@ -38,7 +39,7 @@ pub struct Contender {
     pub name: String,
     pub head: ObjectId,
     /// The files as they are, work that is not committed included. None when they are those of the head.
-    pub tree: Option<ObjectId>,
+    pub work: Option<Arc<WorkingTree>>,
 }
 
 /// Who would conflict with whom.
@@ -112,8 +113,8 @@ impl Repository {
         cancel: &AtomicBool,
     ) -> Result<Forecast, Error> {
         let mut forecast = Forecast::default();
-        let workers = Workers::new(self, forecasts, cancel);
-        let (tips, unreadable) = workers.tips(contenders)?;
+        let workers = Workers::new(self, forecasts, contenders, cancel);
+        let (tips, unreadable) = workers.tips()?;
         forecast.unreadable = unreadable;
         let target = target.map(|target| workers.target(target)).transpose()?;
 

@@ -34,6 +34,7 @@ mod status;
 mod tags;
 mod touched;
 mod trees;
+mod working_tree;
 mod worktrees;
 
 mod network;
@@ -120,4 +121,5 @@ pub use work::{
     SignatureKind, StashContent, StashOptions, StashSelector, TagChange, TagCreation, TagVerification,
     Unstashed, Work, WorktreeAddition, WorktreeChange, WorktreeRemoval,
 };
+pub use working_tree::WorkingTree;
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

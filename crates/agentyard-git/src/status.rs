@@ -22,6 +22,7 @@ mod untracked_files;
 mod visit;
 mod watch;
 mod watched;
+mod working_files;
 
 use std::sync::atomic::AtomicBool;
 
@@ -38,6 +39,7 @@ pub use staging::Staging;
 pub(crate) use tracked::conflict;
 pub(crate) use untracked_files::IgnoreRules;
 pub(crate) use watch::WatchBudget;
+pub(crate) use working_files::{WorkingFile, WorkingFiles};
 
 /// What to look for.
 #[derive(Clone, Debug)]

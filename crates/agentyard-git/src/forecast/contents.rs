@@ -19,7 +19,7 @@ pub(super) enum Content {
 }
 
 /// Larger files are not merged. Few people write more by hand.
-pub(super) const MAX_MERGED_FILE: u64 = 8 << 20;
+pub(crate) const MAX_MERGED_FILE: u64 = 4 << 20;
 
 /// Merges files of one merge, as the attributes of our side ask.
 pub(super) struct Contents<'a, 'repo> {

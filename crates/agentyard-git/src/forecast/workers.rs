@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use gix::odb::memory::Storage;
+
 use super::bases::{Bases, tree_of};
 use super::contents::Contents;
 use super::drivers::Drivers;
@@ -29,6 +31,7 @@ pub(super) struct Match {
 pub(super) struct Workers<'a> {
     repository: &'a Repository,
     forecasts: &'a Forecasts,
+    contenders: &'a [Contender],
     rules: Rules,
     cancel: &'a AtomicBool,
 }
@@ -46,25 +49,31 @@ const MAX_THREADS: usize = 8;
 const OBJECT_CACHE: usize = 16 << 20;
 
 impl<'a> Workers<'a> {
-    pub(super) fn new(repository: &'a Repository, forecasts: &'a Forecasts, cancel: &'a AtomicBool) -> Self {
+    pub(super) fn new(
+        repository: &'a Repository,
+        forecasts: &'a Forecasts,
+        contenders: &'a [Contender],
+        cancel: &'a AtomicBool,
+    ) -> Self {
         let mut hasher = DefaultHasher::new();
         repository.configuration().hash(&mut hasher);
         info_file(repository, "attributes").hash(&mut hasher);
         Self {
             repository,
             forecasts,
+            contenders,
             rules: hasher.finish(),
             cancel,
         }
     }
 
-    pub(super) fn tips(&self, contenders: &[Contender]) -> Result<Tips, Error> {
-        let local = self.repository.local();
+    pub(super) fn tips(&self) -> Result<Tips, Error> {
+        let local = self.local();
         let (mut tips, mut unreadable) = (Vec::new(), Vec::new());
-        for (number, contender) in contenders.iter().enumerate() {
+        for (number, contender) in self.contenders.iter().enumerate() {
             check_cancelled(self.cancel)?;
             let head = contender.head.into();
-            let tree = contender.tree.map(gix::ObjectId::from);
+            let tree = contender.work.as_ref().map(|work| work.tree.into());
             let of_head = tree_of(&local, head);
             let is_tree = |tree| local.find_tree(tree).is_ok();
             match of_head.map(|of_head| tree.unwrap_or(of_head)) {
@@ -79,6 +88,23 @@ impl<'a> Workers<'a> {
         let head = target.into();
         let tree = tree_of(&self.repository.local(), head)?;
         Ok(Tip { head, tree })
+    }
+
+    /// A handle for one thread that knows the work which nobody committed, and writes to memory.
+    fn local(&self) -> gix::Repository {
+        let mut local = self.repository.local().with_object_memory();
+        let mut objects = Storage::default();
+        for work in self
+            .contenders
+            .iter()
+            .filter_map(|contender| contender.work.as_ref())
+        {
+            let work = work.objects.iter().map(|(id, object)| (*id, object.clone()));
+            objects.extend(work);
+        }
+        local.objects.set_object_memory(objects);
+        local.object_cache_size(OBJECT_CACHE);
+        local
     }
 
     /// Each match with its verdict; none where one side changed too much.
@@ -135,8 +161,7 @@ impl<'a> Workers<'a> {
         if pending.is_empty() {
             return Ok(done);
         }
-        let mut local = self.repository.local().with_object_memory();
-        local.object_cache_size(OBJECT_CACHE);
+        let local = self.local();
         let is_shallow = local.shallow_commits().ok().flatten().is_some();
         // As everywhere: the file knows nothing of grafts, and one that cannot be read is no loss.
         let commit_graph = if is_shallow {

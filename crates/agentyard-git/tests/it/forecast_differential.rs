@@ -301,7 +301,7 @@ fn forecasts(yard: &Yard, pairs: &[(String, String)]) -> Vec<Answer> {
         let contender = |name: &String| Contender {
             name: name.clone(),
             head: heads[name],
-            tree: None,
+            work: None,
         };
         let contenders = [contender(ours), contender(theirs)];
         let forecast = repository.forecast(&cache, &contenders, None, &GO_ON).unwrap();
@@ -316,7 +316,7 @@ fn forecasts(yard: &Yard, pairs: &[(String, String)]) -> Vec<Answer> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 16,
+        cases: 6,
         // A failure is reproduced from its edits, which are printed; tests leave no files behind.
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         // The edits of one history are few enough to read.

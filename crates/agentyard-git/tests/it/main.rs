@@ -20,6 +20,7 @@ mod clean;
 mod commit;
 mod diff;
 mod environment;
+mod forecast;
 mod forecast_differential;
 mod hostile_configuration;
 mod hostile_content;
@@ -63,6 +64,7 @@ mod tagging;
 mod tags;
 mod trees_mirrors;
 mod trees_support;
+mod working_tree;
 mod worktrees;
 
 #[test]
