@@ -18,6 +18,7 @@
 mod branches;
 mod checkpoints;
 mod conflicts;
+mod forecast;
 mod init;
 mod lock_files;
 mod log;
@@ -33,6 +34,7 @@ mod status;
 mod tags;
 mod touched;
 mod trees;
+mod working_tree;
 mod worktrees;
 
 mod network;
@@ -71,6 +73,9 @@ pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
+pub use forecast::{
+    CollidingFile, Collision, CollisionKind, Contender, Forecast, Forecasts, MAX_COLLIDING_FILES,
+};
 pub use init::{InitOptions, Initialized, ObjectFormat};
 pub use lock_files::{Attempt as LockAttempt, LockFile, LockFiles, LockHolder};
 pub use log::{
@@ -116,4 +121,5 @@ pub use work::{
     SignatureKind, StashContent, StashOptions, StashSelector, TagChange, TagCreation, TagVerification,
     Unstashed, Work, WorktreeAddition, WorktreeChange, WorktreeRemoval,
 };
+pub use working_tree::WorkingTree;
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -20,6 +20,8 @@ mod clean;
 mod commit;
 mod diff;
 mod environment;
+mod forecast;
+mod forecast_differential;
 mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
@@ -64,6 +66,7 @@ mod trees_mirrors;
 mod trees_recovery;
 mod trees_support;
 mod trees_views;
+mod working_tree;
 mod worktrees;
 
 #[test]
