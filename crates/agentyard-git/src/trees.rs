@@ -25,6 +25,7 @@ mod open;
 mod overlay;
 mod reflink;
 mod registration;
+mod rights;
 mod way;
 
 use std::path::PathBuf;
