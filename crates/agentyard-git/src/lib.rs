@@ -16,6 +16,7 @@
 //!   [`display_path`].
 
 mod branches;
+mod checkpoints;
 mod conflicts;
 mod init;
 mod lock_files;
@@ -61,6 +62,11 @@ mod tree_diff;
 mod upstream;
 
 pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
+pub use checkpoints::{
+    Checkpoint, CheckpointChange, CheckpointChangeKind, CheckpointLeftOut, CheckpointMade, CheckpointName,
+    CheckpointNote, CheckpointPage, CheckpointQuery, CheckpointSeries, LeftOutReason, ListedCheckpoint,
+    MAX_CHECKPOINTS, Restored, Unsettled,
+};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
@@ -101,7 +107,7 @@ pub use touched::Touched;
 pub use trees::{MirrorFetch, MirrorState, NewView, TreeSettings, Trees, View, Way};
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
-    BranchRename, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
+    BranchRename, Carried, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
     CherryPickResult, CherryPicked, CleanOptions, Cleaned, CloneOptions, Cloned, CommitOptions, Committed,
     Diff, DiffQuery, FastForward, Favor, FetchOptions, Fetched, Integrated, Integration, IntegrationResult,
     Kept, Lines, Lock, MAX_BLAME_LINES, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged,
