@@ -40,6 +40,8 @@ pub use way::Way;
 #[derive(Debug)]
 pub struct Trees {
     settings: TreeSettings,
+    /// Why this process may not mount views, where that is known beforehand.
+    obstacle: Option<String>,
     ways: OnceLock<Vec<(Way, Result<(), String>)>>,
 }
 
@@ -57,7 +59,14 @@ impl Trees {
     pub fn new(settings: TreeSettings) -> Self {
         Self {
             settings,
+            obstacle: None,
             ways: OnceLock::new(),
         }
+    }
+
+    /// The same, for a process that may not mount views, with the reason.
+    pub fn unable_to_mount(mut self, reason: impl Into<String>) -> Self {
+        self.obstacle = Some(reason.into());
+        self
     }
 }

@@ -62,6 +62,7 @@ mod tagging;
 mod tags;
 mod trees_mirrors;
 mod trees_support;
+mod trees_without_root;
 mod worktrees;
 
 #[test]
