@@ -26,6 +26,9 @@ mod overlay;
 mod reflink;
 mod registration;
 mod rights;
+mod stale_locks;
+#[cfg(test)]
+mod tests;
 mod way;
 
 use std::path::PathBuf;

@@ -61,7 +61,9 @@ mod status_watched_differential;
 mod tagging;
 mod tags;
 mod trees_mirrors;
+mod trees_recovery;
 mod trees_support;
+mod trees_views;
 mod trees_without_root;
 mod worktrees;
 
