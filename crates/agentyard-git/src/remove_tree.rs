@@ -148,7 +148,7 @@ mod tests {
     fn whatever_the_depth_all_of_it_goes_and_nothing_beside() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(directory.path().join("beside/kept")).unwrap();
-        std::fs::create_dir(directory.path().join("top")).unwrap();
+        create_dir(directory.path().join("top")).unwrap();
         let mut here = open_child_directory(
             rustix::fs::CWD,
             directory.path().join("top").as_os_str().as_bytes(),
