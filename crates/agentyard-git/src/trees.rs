@@ -43,8 +43,6 @@ pub use way::Way;
 #[derive(Debug)]
 pub struct Trees {
     settings: TreeSettings,
-    /// Why this process may not mount views, where that is known beforehand.
-    obstacle: Option<String>,
     ways: OnceLock<Vec<(Way, Result<(), String>)>>,
 }
 
@@ -55,6 +53,8 @@ pub struct TreeSettings {
     pub directory: PathBuf,
     /// The way in which views are made, in place of the best that this machine offers.
     pub way: Option<Way>,
+    /// Why this process may not mount views, where that is known beforehand.
+    pub obstacle: Option<String>,
 }
 
 impl Trees {
@@ -62,14 +62,7 @@ impl Trees {
     pub fn new(settings: TreeSettings) -> Self {
         Self {
             settings,
-            obstacle: None,
             ways: OnceLock::new(),
         }
-    }
-
-    /// The same, for a process that may not mount views, with the reason.
-    pub fn unable_to_mount(mut self, reason: impl Into<String>) -> Self {
-        self.obstacle = Some(reason.into());
-        self
     }
 }

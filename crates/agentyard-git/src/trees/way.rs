@@ -86,7 +86,7 @@ impl Trees {
 
     /// Fails where it is known that this process may not mount.
     pub(super) fn may_mount(&self) -> Result<(), Error> {
-        match &self.obstacle {
+        match &self.settings.obstacle {
             None => Ok(()),
             Some(reason) => Err(Error::state(
                 format!("views cannot be mounted by this process: {reason}"),

@@ -68,8 +68,9 @@ fn who_may_not_mount_says_why_and_takes_another_way() {
     let settings = TreeSettings {
         directory: orchard.yard.path("data"),
         way: None,
+        obstacle: Some("it is forbidden here".to_owned()),
     };
-    let trees = Trees::new(settings).unable_to_mount("it is forbidden here");
+    let trees = Trees::new(settings);
     let (way, outcome) = &trees.ways()[0];
     assert_eq!(*way, Way::Overlay);
     let reason = outcome.as_ref().unwrap_err();
