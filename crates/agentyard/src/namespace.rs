@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agentyard_model::Toolset;
-use agentyard_operations::{Selection, registry};
+use agentyard_operations::{Registered, Selection, registry};
 use agentyard_sandbox::namespace::{self, Presence, Trial};
 use serde_json::{Map, Value};
 
@@ -51,7 +51,7 @@ pub(crate) fn obstacle(settings: &WorkspaceSettings) -> Option<&'static str> {
 pub(crate) fn is_of_use_to(selection: &Selection) -> bool {
     registry()
         .iter()
-        .map(|operation| operation.entry())
+        .map(Registered::entry)
         .any(|entry| works_in_workspaces(entry.toolset) && selection.offers(entry))
 }
 

@@ -66,6 +66,7 @@ mod trees_mirrors;
 mod trees_recovery;
 mod trees_support;
 mod trees_views;
+mod trees_without_root;
 mod working_tree;
 mod worktrees;
 

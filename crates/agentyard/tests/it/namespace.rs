@@ -107,6 +107,7 @@ fn own_mount_namespace() -> String {
 
 /// Whether this machine lets a plain user do what these tests are about. It is found out without the binary, so that
 /// no fault of that is passed over.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn views_work(home: &Home) -> bool {
     let trial = home.path().join("trial");
     fs::create_dir(&trial).unwrap();
