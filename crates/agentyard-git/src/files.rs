@@ -32,7 +32,7 @@ use gix::glob::pattern::Case;
 
 use crate::new_directory::refuse_git_directory;
 use crate::status::{Directory, Excludes, pattern_case};
-use crate::{Confined, Error, Repository, display_path};
+use crate::{Confined, Error, Repository, RepositoryPath, display_path};
 pub use content::LineEndings;
 pub use edit::{Edit, EditOptions, Edited, MAX_EDITED_FILE, MAX_EDITS};
 pub use hash::{ExpectedHash, FileHash};
@@ -85,6 +85,15 @@ impl FileTree {
     /// Where the tree is.
     pub fn path(&self) -> &Path {
         self.confined.path()
+    }
+
+    /// The path that a caller means: relative to the top, or absolute and inside the tree.
+    pub fn path_in(&self, given: &str) -> Result<RepositoryPath, Error> {
+        match Path::new(given).strip_prefix(self.path()) {
+            Ok(rest) if rest.as_os_str().is_empty() => RepositoryPath::new("."),
+            Ok(rest) => RepositoryPath::new(&rest.to_string_lossy()),
+            Err(_) => RepositoryPath::new(given),
+        }
     }
 
     /// The tree with the rules of the repository that it belongs to, if it does: also with those that stand above it.

@@ -31,6 +31,8 @@ mod places;
 
 mod repositories;
 
+mod files;
+
 use std::sync::Arc;
 
 use agentyard_model::Clock;
@@ -52,10 +54,20 @@ pub use agentyard_git::{
     ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
     MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
 };
+pub use agentyard_git::{
+    BytesQuery, Edit, Edited, FileBytes, FileHash, FileMatches, FileText, LineEndings, ListedEntry, ListedKind, Listing,
+    MAX_CONTEXT, MAX_EDITS, MAX_FOUND, MAX_LISTED, MAX_READ_BYTES, MAX_READ_LINES, ReadFile, ReadLine, ReadQuery,
+    SearchCase, SearchMode, SearchPage, SearchPlace, SearchedLine, Written,
+};
+pub use agentyard_sandbox::Tool;
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
+pub use files::{
+    EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest, SearchRequest,
+    WriteRequest, list_cursor, search_cursor,
+};
 pub use identities::{Identities, VouchedIdentity};
 pub use places::Place;
 pub use progress::{Progress, Step};
@@ -84,6 +96,8 @@ pub struct Services {
     pub trust: TrustedRepositories,
     /// Repositories.
     pub repositories: Repositories,
+    /// Files.
+    pub files: Files,
 }
 
 impl Services {
@@ -97,6 +111,7 @@ impl Services {
             network_timeout,
             git,
             wrapup_instructions,
+            machine,
         } = settings;
         let git = Arc::new(git);
         let audit = AuditLog::new(store.clone());
@@ -105,6 +120,7 @@ impl Services {
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
+            files: Files::new(places.clone(), machine, false),
             tokens: Tokens::new(store.clone(), clock.clone()),
             repositories: Repositories::new(
                 git,

@@ -33,6 +33,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use agentyard_git::{self as git, Git, Repository, Roots};
+use agentyard_sandbox::Machine;
 use agentyard_model::{Caller, Clock};
 
 use crate::audit::AuditLog;
@@ -98,6 +99,8 @@ pub struct RepositorySettings {
     pub git: Git,
     /// A file with what the operator wants to be heeded before work is called done.
     pub wrapup_instructions: Option<PathBuf>,
+    /// This machine, which is asked for the programs that it has.
+    pub machine: Machine,
 }
 
 impl Repositories {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use agentyard_git::{Git, GitSettings, Identity, Roots};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
+use agentyard_sandbox::{Machine, MachineContext};
 use agentyard_services::{RepositorySettings, Services, WorkingDirectories};
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
@@ -57,6 +58,12 @@ impl TestPlatform {
                 ..GitSettings::default()
             }),
             wrapup_instructions: None,
+            machine: Machine::new(MachineContext {
+                search_path: "/usr/bin:/bin".into(),
+                home: None,
+                runtime_directory: None,
+                scratch: data.path().to_owned(),
+            }),
         };
         let services = Arc::new(Services::new(&store, repositories, clock.clone()));
         Self {

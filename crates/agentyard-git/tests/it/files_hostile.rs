@@ -93,6 +93,18 @@ fn links_inside_the_tree_are_followed() {
     );
 }
 
+#[test]
+fn an_absolute_path_inside_the_tree_is_taken_for_what_it_means() {
+    let yard = Yard::with_commit();
+    let tree = yard.files();
+    let root = yard.root().display().to_string();
+    assert_eq!(tree.path_in(&format!("{root}/a/b")).unwrap(), path("a/b"));
+    assert_eq!(tree.path_in(&root).unwrap(), path("."));
+    for outside in ["/etc/passwd", &format!("{root}/../outside"), &format!("{root}/.git/config"), &format!("{root}x")] {
+        assert!(tree.path_in(outside).is_err(), "{outside}");
+    }
+}
+
 /// What some file system takes for `.git`, at any depth, whether it is there or not.
 #[test]
 fn git_directories_are_neither_read_nor_written() {
