@@ -18,6 +18,7 @@
 mod branches;
 mod checkpoints;
 mod conflicts;
+mod files;
 mod forecast;
 mod init;
 mod lock_files;
@@ -73,6 +74,13 @@ pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
+pub use files::{
+    BytesQuery, Edit, EditOptions, Edited, ExpectedHash, FileBytes, FileHash, FileMatches, FileText,
+    FileTree, LineEndings, ListQuery, ListedEntry, ListedKind, Listing, MAX_CONTEXT, MAX_EDITED_FILE,
+    MAX_EDITS, MAX_FOUND, MAX_HASHED_FILE, MAX_LISTED, MAX_PROJECT_FILE, MAX_READ_BYTES, MAX_READ_LINES,
+    MAX_WRITTEN_FILE, ProjectFile, ReadFile, ReadLine, ReadQuery, SearchCase, SearchMode, SearchPage,
+    SearchPlace, SearchQuery, SearchedLine, WriteOptions, Written,
+};
 pub use forecast::{
     CollidingFile, Collision, CollisionKind, Contender, Forecast, Forecasts, MAX_COLLIDING_FILES,
 };

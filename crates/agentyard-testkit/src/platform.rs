@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
+use agentyard_sandbox::{Machine, MachineContext};
 use agentyard_services::{
     ConfiguredRepo, RepositorySettings, Services, WorkingDirectories, WorkspaceSettings,
 };
@@ -74,6 +75,12 @@ impl TestPlatform {
             configured,
             workspaces: WorkspaceSettings::default(),
             wrapup_instructions: None,
+            machine: Machine::new(MachineContext {
+                search_path: "/usr/bin:/bin".into(),
+                home: None,
+                runtime_directory: None,
+                scratch: data.path().to_owned(),
+            }),
         };
         let services = Arc::new(Services::new(&store, repositories, clock.clone()));
         Self {
