@@ -11,7 +11,9 @@
 #![warn(missing_docs)]
 
 mod error;
+mod failures;
 mod progress;
+mod turns;
 
 mod audit;
 
@@ -25,10 +27,16 @@ mod changes;
 mod history_cursor;
 mod working_directories;
 
+mod places;
+
 mod repositories;
+
+use std::sync::Arc;
 
 use agentyard_model::Clock;
 use agentyard_store::Store;
+
+use places::Places;
 
 pub use agentyard_git::{
     Added, Blame, BlameBlock, BlobObject, Branch, BranchChange, Change, ChangedFile, CheckedOut, Cleaned,
@@ -49,6 +57,7 @@ pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
 pub use identities::{Identities, VouchedIdentity};
+pub use places::Place;
 pub use progress::{Progress, Step};
 pub use repositories::{
     AddRequest, BlameRequest, BranchAnswer, BranchMode, BranchRequest, ChangelogRequest, ChangelogReviews,
@@ -80,14 +89,32 @@ pub struct Services {
 impl Services {
     /// The services over these ports. Nothing is opened yet.
     #[must_use]
-    pub fn new(store: &Store, repositories: RepositorySettings, clock: Clock) -> Self {
+    pub fn new(store: &Store, settings: RepositorySettings, clock: Clock) -> Self {
+        let RepositorySettings {
+            roots,
+            working_directories,
+            timeout,
+            network_timeout,
+            git,
+            wrapup_instructions,
+        } = settings;
+        let git = Arc::new(git);
         let audit = AuditLog::new(store.clone());
+        let places = Places::new(roots, working_directories, timeout, audit.clone());
         let trust = TrustedRepositories::new(store.clone());
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
-            repositories: Repositories::new(repositories, audit, trust.clone(), clock),
+            repositories: Repositories::new(
+                git,
+                network_timeout,
+                wrapup_instructions,
+                places,
+                audit,
+                trust.clone(),
+                clock,
+            ),
             trust,
         }
     }
