@@ -31,6 +31,8 @@ mod places;
 
 mod repositories;
 
+mod runs;
+
 use std::sync::Arc;
 
 use agentyard_model::Clock;
@@ -52,6 +54,7 @@ pub use agentyard_git::{
     ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
     MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
 };
+pub use agentyard_sandbox::Stream as OutputStream;
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
@@ -67,6 +70,10 @@ pub use repositories::{
     Remotes, Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus, ResetRequest,
     SequenceMode, ShowRequest, Shown, Snapshot, StashRequest, Stashes, Step as WrapupStep, TagAnswer,
     TagMode, TagRequest, WorkingDirectoryNeeds, WorktreeAnswer, WorktreeMode, WorktreeRequest, Wrapup,
+};
+pub use runs::{
+    Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
+    RunHappening, RunSettings, Runs, Waiting,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
@@ -84,12 +91,14 @@ pub struct Services {
     pub trust: TrustedRepositories,
     /// Repositories.
     pub repositories: Repositories,
+    /// Commands.
+    pub runs: Runs,
 }
 
 impl Services {
     /// The services over these ports. Nothing is opened yet.
     #[must_use]
-    pub fn new(store: &Store, settings: RepositorySettings, clock: Clock) -> Self {
+    pub fn new(store: &Store, settings: RepositorySettings, runs: RunSettings, clock: Clock) -> Self {
         let RepositorySettings {
             roots,
             working_directories,
@@ -105,6 +114,7 @@ impl Services {
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
+            runs: Runs::new(runs, places.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
             repositories: Repositories::new(
                 git,

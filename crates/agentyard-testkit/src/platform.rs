@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use agentyard_git::{Git, GitSettings, Identity, Roots};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_services::{RepositorySettings, Services, WorkingDirectories};
+use agentyard_sandbox::{Host, LeaderProgram};
+use agentyard_services::{RepositorySettings, RunSettings, Services, WorkingDirectories};
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
 
@@ -33,6 +34,14 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn new() -> Self {
+        Self::with_runs(run_settings()).await
+    }
+
+    /// As [`TestPlatform::new`], with commands run in this way.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_runs(runs: RunSettings) -> Self {
         let data = tempfile::tempdir().expect("a temporary directory");
         let settings = StoreSettings {
             data_dir: data.path().to_owned(),
@@ -58,7 +67,7 @@ impl TestPlatform {
             }),
             wrapup_instructions: None,
         };
-        let services = Arc::new(Services::new(&store, repositories, clock.clone()));
+        let services = Arc::new(Services::new(&store, repositories, runs, clock.clone()));
         Self {
             services,
             store,
@@ -82,5 +91,26 @@ impl TestPlatform {
             .await
             .expect("a new tenant")
             .id
+    }
+}
+
+/// Commands on the host, led by the test binary itself: its `main.rs` has a test called `leader`, which calls
+/// [`lead`](agentyard_sandbox::lead).
+///
+/// # Panics
+/// When this program cannot be found.
+#[must_use]
+pub fn run_settings() -> RunSettings {
+    let leader = LeaderProgram {
+        program: std::env::current_exe().expect("this program"),
+        arguments: ["--exact", "leader", "--nocapture"].map(Into::into).to_vec(),
+    };
+    RunSettings {
+        host: Some(Host::new(leader)),
+        environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        timeout: Duration::from_secs(60),
+        output_bytes: 1 << 30,
+        at_once: 8,
+        linger: Duration::ZERO,
     }
 }
