@@ -16,8 +16,10 @@
 //!   [`display_path`].
 
 mod branches;
+mod checkpoints;
 mod conflicts;
 mod init;
+mod lock_files;
 mod log;
 mod objects;
 mod rebase_progress;
@@ -30,6 +32,7 @@ mod stashes;
 mod status;
 mod tags;
 mod touched;
+mod trees;
 mod worktrees;
 
 mod network;
@@ -59,11 +62,17 @@ mod tree_diff;
 mod upstream;
 
 pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
+pub use checkpoints::{
+    Checkpoint, CheckpointChange, CheckpointChangeKind, CheckpointLeftOut, CheckpointMade, CheckpointName,
+    CheckpointNote, CheckpointPage, CheckpointQuery, CheckpointSeries, LeftOutReason, ListedCheckpoint,
+    MAX_CHECKPOINTS, Restored, Unsettled,
+};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use init::{InitOptions, Initialized, ObjectFormat};
+pub use lock_files::{Attempt as LockAttempt, LockFile, LockFiles, LockHolder};
 pub use log::{
     CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,
     MAX_COMPARED_FILE, MAX_COUNT, MAX_STAT_FILES, Merges,
@@ -95,9 +104,10 @@ pub use status::{
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
 pub use touched::Touched;
+pub use trees::{MirrorFetch, MirrorState, NewView, TreeSettings, Trees, View, Way};
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
-    BranchRename, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
+    BranchRename, Carried, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
     CherryPickResult, CherryPicked, CleanOptions, Cleaned, CloneOptions, Cloned, CommitOptions, Committed,
     Diff, DiffQuery, FastForward, Favor, FetchOptions, Fetched, Integrated, Integration, IntegrationResult,
     Kept, Lines, Lock, MAX_BLAME_LINES, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged,

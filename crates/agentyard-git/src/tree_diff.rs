@@ -52,6 +52,16 @@ impl TreeDiff {
         under: &[BString],
         cancel: &AtomicBool,
     ) -> Result<Self, Error> {
+        Self::up_to(local, [before, after], under, MAX_CHANGES, cancel)
+    }
+
+    fn up_to(
+        local: &gix::Repository,
+        [before, after]: [Option<gix::ObjectId>; 2],
+        under: &[BString],
+        limit: usize,
+        cancel: &AtomicBool,
+    ) -> Result<Self, Error> {
         let mut comparison = Comparison {
             local,
             under,
@@ -69,7 +79,7 @@ impl TreeDiff {
         while let Some(directory) = comparison.pending.pop() {
             check_cancelled(cancel)?;
             comparison.directory(&directory)?;
-            if comparison.found.changes.len() > MAX_CHANGES {
+            if comparison.found.changes.len() > limit {
                 comparison.found.truncated = true;
                 break;
             }
@@ -126,6 +136,17 @@ impl TreeDiff {
         // A file that became a directory is listed before what is in it.
         self.changes.sort_by(|one, other| one.path().cmp(other.path()));
     }
+}
+
+/// In how many paths two trees differ, when in fewer than `limit`, or as many.
+pub(crate) fn differing_paths(
+    local: &gix::Repository,
+    [before, after]: [gix::ObjectId; 2],
+    limit: usize,
+    cancel: &AtomicBool,
+) -> Result<Option<usize>, Error> {
+    let found = TreeDiff::up_to(local, [Some(before), Some(after)], &[], limit, cancel)?;
+    Ok((!found.truncated).then_some(found.changes.len()))
 }
 
 struct Comparison<'a> {

@@ -15,6 +15,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use finding::{Finding, State};
+pub(crate) use overlayfs::OverlayDirectories;
+pub(crate) use user_namespaces::SWITCHES;
 
 /// What the probes need from outside.
 #[derive(Debug, Clone)]

@@ -24,6 +24,7 @@ mod source;
 mod transport;
 mod tree;
 mod variables;
+mod workspaces;
 
 use std::path::Path;
 
@@ -39,6 +40,7 @@ pub(crate) use overrides::Override;
 pub(crate) use settings::{GitSettings, LogFormat, LogSettings, McpSettings, OutputSettings};
 pub(crate) use show::to_text;
 pub(crate) use transport::{Transport, asked_for as transport_asked_for};
+pub(crate) use workspaces::{NamespaceUse, WorkspaceSettings, WorkspaceWay};
 
 use loader::Layers;
 use source::Source;
@@ -59,6 +61,8 @@ pub(crate) struct Config {
     pub(crate) store: StoreSettings,
     /// Repositories, and what git may take.
     pub(crate) git: GitSettings,
+    /// Working trees of registered repositories.
+    pub(crate) workspaces: WorkspaceSettings,
     /// What answers look like.
     pub(crate) output: OutputSettings,
     /// What is logged, and how.

@@ -11,6 +11,10 @@ mod add;
 mod branches;
 mod branching;
 mod checkout;
+mod checkpoints;
+mod checkpoints_differential;
+mod checkpoints_restoring;
+mod checkpoints_support;
 mod cherry_picking;
 mod clean;
 mod commit;
@@ -56,6 +60,8 @@ mod status_watched_changes;
 mod status_watched_differential;
 mod tagging;
 mod tags;
+mod trees_mirrors;
+mod trees_support;
 mod worktrees;
 
 #[test]
