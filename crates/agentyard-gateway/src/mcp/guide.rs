@@ -34,6 +34,10 @@ fn about(toolset: Toolset) -> &'static str {
             "git: `path` is a repository's directory, absolute or `.` for the working directory; set that once with \
              git_set_working_dir. Repositories are read without running anything that they configure."
         }
+        Toolset::Build => {
+            "build: make and run_command run in a working tree. One that goes on longer than a call waits answers \
+             `running`; call again with its `run` and `after` for the rest."
+        }
         Toolset::Core => "core: whoami tells who you are and what you may do.",
         Toolset::Admin => "admin: tokens (each shown once, when it is made) and the audit log.",
     }

@@ -154,6 +154,13 @@ impl Following {
         self.attendance.run.id
     }
 
+    /// Whether the run has ended and nothing of it is left to be seen.
+    #[must_use]
+    pub fn has_seen_all(&self) -> bool {
+        let log = self.attendance.run.log();
+        log.end().is_some() && self.after >= log.last()
+    }
+
     /// What happened next, or nothing when the run has ended. Nothing is lost when this is dropped halfway.
     pub async fn next(&mut self) -> Option<Followed> {
         while !self.has_ended {
@@ -184,7 +191,8 @@ impl Following {
 
 impl Error {
     /// The same failure for another caller. Its cause is in the log already.
-    fn again(&self) -> Self {
+    #[must_use]
+    pub fn again(&self) -> Self {
         let again = Self::new(self.kind(), self.message());
         self.hints().iter().fold(again, Self::hint)
     }
