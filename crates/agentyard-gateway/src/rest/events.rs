@@ -72,11 +72,7 @@ pub(super) fn show_call(
     };
     let seen = receiver.map(move |live| live_event(live, &request_id));
     let call = call.into_stream().filter_map(|()| std::future::ready(None));
-    let retry = Event::default().retry(RETRY);
-    respond(
-        streams,
-        stream::once(std::future::ready(retry)).chain(stream::select(seen, call)),
-    )
+    respond(streams, stream::select(seen, call))
 }
 
 /// Where to begin to follow a run.
@@ -134,7 +130,9 @@ fn run_events(following: Following, request_id: RequestId) -> impl Stream<Item =
 }
 
 fn respond(streams: &Streams, events: impl Stream<Item = Event> + Send + 'static) -> Response {
-    let events = events
+    let retry = Event::default().retry(RETRY);
+    let events = stream::once(std::future::ready(retry))
+        .chain(events)
         .map(Ok::<_, Infallible>)
         .take_until(streams.end.clone().cancelled_owned());
     let unbuffered = (
