@@ -25,7 +25,9 @@ mod open;
 mod overlay;
 mod reflink;
 mod registration;
+mod removals;
 mod way;
+mod whose;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

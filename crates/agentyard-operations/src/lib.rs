@@ -23,6 +23,8 @@ mod selection;
 // The nouns, in the order in which their operations are shown.
 mod git;
 
+mod workspaces;
+
 mod build;
 
 mod identities;
@@ -47,5 +49,14 @@ pub use texts::arguments_from_texts;
 /// All operations.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| Registry::of(&[git::ALL, build::ALL, identities::ALL, tokens::ALL, audit::ALL]))
+    REGISTRY.get_or_init(|| {
+        Registry::of(&[
+            git::ALL,
+            workspaces::ALL,
+            build::ALL,
+            identities::ALL,
+            tokens::ALL,
+            audit::ALL,
+        ])
+    })
 }

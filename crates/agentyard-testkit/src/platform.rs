@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_git::{Git, GitSettings, Identity, Roots};
+use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
 use agentyard_sandbox::{Host, LeaderProgram};
-use agentyard_services::{RepositorySettings, RunSettings, Services, WorkingDirectories};
+use agentyard_services::{RepositorySettings, RunSettings, Services, WorkingDirectories, WorkspaceSettings};
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
 
@@ -65,6 +65,12 @@ impl TestPlatform {
                 },
                 ..GitSettings::default()
             }),
+            trees: TreeSettings {
+                directory: data.path().to_owned(),
+                way: None,
+            },
+            configured: Vec::new(),
+            workspaces: WorkspaceSettings::default(),
             wrapup_instructions: None,
         };
         let services = Arc::new(Services::new(&store, repositories, runs, clock.clone()));
