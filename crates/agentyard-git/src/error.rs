@@ -188,7 +188,7 @@ pub enum Error {
 
 impl Error {
     /// The state of the repository does not allow it now; `remedy` says what to do.
-    pub(crate) fn state(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn state(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::State {
             what: what.into(),
             remedy: remedy.into(),

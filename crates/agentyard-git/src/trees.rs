@@ -25,11 +25,13 @@ mod open;
 mod overlay;
 mod reflink;
 mod registration;
+mod removals;
 mod rights;
 mod stale_locks;
 #[cfg(test)]
 mod tests;
 mod way;
+mod whose;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -223,6 +223,9 @@ impl Registered {
             let input_bytes = size_of_object(&arguments);
             let result = without_panic(async {
                 arguments::respell(&mut arguments, self.input_schema());
+                if entry.toolset == Toolset::Git {
+                    arguments::workspace_as_path(&mut arguments, self.input_schema());
+                }
                 let level = if entry.levels.is_empty() {
                     None
                 } else {

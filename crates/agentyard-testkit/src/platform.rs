@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_git::{Git, GitSettings, Identity, Roots};
+use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_services::{RepositorySettings, Services, WorkingDirectories};
+use agentyard_services::{RepositorySettings, Services, WorkingDirectories, WorkspaceSettings};
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
 
@@ -56,6 +56,13 @@ impl TestPlatform {
                 },
                 ..GitSettings::default()
             }),
+            trees: TreeSettings {
+                directory: data.path().to_owned(),
+                way: None,
+                obstacle: None,
+            },
+            configured: Vec::new(),
+            workspaces: WorkspaceSettings::default(),
             wrapup_instructions: None,
         };
         let services = Arc::new(Services::new(&store, repositories, clock.clone()));
