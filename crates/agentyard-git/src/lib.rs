@@ -18,6 +18,8 @@
 mod branches;
 mod checkpoints;
 mod conflicts;
+mod files;
+mod forecast;
 mod init;
 mod lock_files;
 mod log;
@@ -33,6 +35,7 @@ mod status;
 mod tags;
 mod touched;
 mod trees;
+mod working_tree;
 mod worktrees;
 
 mod network;
@@ -71,6 +74,16 @@ pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
+pub use files::{
+    BytesQuery, Edit, EditOptions, Edited, ExpectedHash, FileBytes, FileHash, FileMatches, FileText,
+    FileTree, LineEndings, ListQuery, ListedEntry, ListedKind, Listing, MAX_CONTEXT, MAX_EDITED_FILE,
+    MAX_EDITS, MAX_FOUND, MAX_HASHED_FILE, MAX_LISTED, MAX_PROJECT_FILE, MAX_READ_BYTES, MAX_READ_LINES,
+    MAX_WRITTEN_FILE, ProjectFile, ReadFile, ReadLine, ReadQuery, SearchCase, SearchMode, SearchPage,
+    SearchPlace, SearchQuery, SearchedLine, WriteOptions, Written,
+};
+pub use forecast::{
+    CollidingFile, Collision, CollisionKind, Contender, Forecast, Forecasts, MAX_COLLIDING_FILES,
+};
 pub use init::{InitOptions, Initialized, ObjectFormat};
 pub use lock_files::{Attempt as LockAttempt, LockFile, LockFiles, LockHolder};
 pub use log::{
@@ -116,4 +129,5 @@ pub use work::{
     SignatureKind, StashContent, StashOptions, StashSelector, TagChange, TagCreation, TagVerification,
     Unstashed, Work, WorktreeAddition, WorktreeChange, WorktreeRemoval,
 };
+pub use working_tree::WorkingTree;
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -22,6 +22,8 @@ mod selection;
 // The nouns, in the order in which their operations are shown.
 mod git;
 
+mod repos;
+
 mod workspaces;
 
 mod identities;
@@ -47,6 +49,7 @@ pub fn registry() -> &'static Registry {
     REGISTRY.get_or_init(|| {
         Registry::of(&[
             git::ALL,
+            repos::ALL,
             workspaces::ALL,
             identities::ALL,
             tokens::ALL,

@@ -13,4 +13,4 @@
 mod machine;
 pub mod namespace;
 
-pub use machine::{Finding, Machine, MachineContext, State};
+pub use machine::{Finding, Machine, MachineContext, State, Tool};

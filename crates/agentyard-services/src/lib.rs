@@ -35,6 +35,8 @@ mod places;
 
 mod repositories;
 
+mod files;
+
 use std::sync::Arc;
 
 use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
@@ -56,6 +58,11 @@ pub use agentyard_git::{
     TagVerification, Touched, TreeObject, Unstashed, Worktree, WorktreeChange,
 };
 pub use agentyard_git::{
+    BytesQuery, Edit, Edited, FileBytes, FileHash, FileMatches, FileText, LineEndings, ListedEntry,
+    ListedKind, Listing, MAX_CONTEXT, MAX_EDITS, MAX_FOUND, MAX_LISTED, MAX_READ_BYTES, MAX_READ_LINES,
+    ReadFile, ReadLine, ReadQuery, SearchCase, SearchMode, SearchPage, SearchPlace, SearchedLine, Written,
+};
+pub use agentyard_git::{
     ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
     ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
     MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
@@ -63,10 +70,15 @@ pub use agentyard_git::{
 pub use agentyard_git::{
     Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
 };
+pub use agentyard_sandbox::Tool;
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
+pub use files::{
+    EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
+    SearchRequest, WriteRequest, list_cursor, search_cursor,
+};
 pub use identities::{Identities, VouchedIdentity};
 pub use places::Place;
 pub use progress::{Progress, Step};
@@ -107,6 +119,8 @@ pub struct Services {
     pub workspaces: Workspaces,
     /// Repositories.
     pub repositories: Repositories,
+    /// Files.
+    pub files: Files,
 }
 
 impl Services {
@@ -123,6 +137,7 @@ impl Services {
             configured,
             workspaces,
             wrapup_instructions,
+            machine,
         } = settings;
         let locks = LockFiles::new(trees.directory.join("locks"));
         let (git, trees) = (Arc::new(git), Arc::new(Trees::new(trees)));
@@ -169,6 +184,7 @@ impl Services {
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
+            files: Files::new(places.clone(), machine, false),
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
             workspaces,

@@ -13,11 +13,13 @@ use agentyard_git::{
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
-use agentyard_services::{ErrorKind, RepositorySettings, Services, WorkingDirectories, WorkspaceSettings};
+use agentyard_services::{
+    ConfiguredRepo, ErrorKind, RepositorySettings, Services, WorkingDirectories, WorkspaceSettings,
+};
 use agentyard_store::Store;
 
 use crate::cli::{GlobalArgs, SelectionArgs};
-use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, WorkspaceWay};
+use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry, WorkspaceWay};
 use crate::credentials;
 use crate::exit::Failure;
 use crate::telemetry::{self, Face, Telemetry};
@@ -162,7 +164,7 @@ pub(crate) fn platform(
             way: way(config.settings.workspaces.way),
             obstacle: crate::namespace::obstacle_in(setting).map(ToOwned::to_owned),
         },
-        configured: Vec::new(),
+        configured: config.settings.repos.iter().map(configured).collect(),
         workspaces: workspaces(&config.settings.workspaces),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
     };
@@ -189,6 +191,14 @@ fn workspaces(settings: &config::WorkspaceSettings) -> WorkspaceSettings {
         lease: Duration::from_secs(u64::from(settings.lease_minutes) * 60),
         max_checkpoints: settings.max_checkpoints as usize,
         ..WorkspaceSettings::default()
+    }
+}
+
+fn configured(entry: &RepoEntry) -> ConfiguredRepo {
+    ConfiguredRepo {
+        name: entry.name.clone(),
+        url: entry.url.clone(),
+        default_branch: entry.default_branch.clone(),
     }
 }
 

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::Trees;
 use super::layout::{check_name, failed, make_root};
+use super::removals::GONE;
 use crate::network::{Connection, Way};
 use crate::program::{Git, Invocation};
 use crate::remove_tree::remove_tree;
@@ -81,8 +82,9 @@ impl Trees {
         let trees = make_root(&self.all_trees_path())?;
         remove_tree(&trees, key.as_ref(), cancel)?;
         let repos = make_root(&self.repos_path())?;
-        let gone = format!(".gone-{key}");
+        let gone = format!("{GONE}{key}");
         remove_tree(&repos, gone.as_ref(), cancel)?;
+        remove_tree(&repos, format!(".new-{key}").as_ref(), cancel)?;
         // Nobody finds half a repository under its name.
         match rustix::fs::renameat(repos.directory(), format!("{key}.git"), repos.directory(), &*gone) {
             Ok(()) => remove_tree(&repos, gone.as_ref(), cancel),

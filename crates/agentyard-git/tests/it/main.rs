@@ -20,6 +20,16 @@ mod clean;
 mod commit;
 mod diff;
 mod environment;
+mod files_disk_full;
+mod files_editing;
+mod files_hostile;
+mod files_listing;
+mod files_reading;
+mod files_searching;
+mod files_support;
+mod files_writing;
+mod forecast;
+mod forecast_differential;
 mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
@@ -65,6 +75,7 @@ mod trees_recovery;
 mod trees_support;
 mod trees_views;
 mod trees_without_root;
+mod working_tree;
 mod worktrees;
 
 #[test]

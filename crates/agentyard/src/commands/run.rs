@@ -7,7 +7,7 @@ use std::time::Duration;
 use agentyard_gateway::RemoteServer;
 use agentyard_model::Caller;
 use agentyard_operations::{Context, Face, Progress, Reply, Selection, Step};
-use agentyard_services::{ErrorKind, Result, WorkingDirectories};
+use agentyard_services::{ErrorKind, Result, WorkingDirectories, WorkspaceReference};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -61,6 +61,7 @@ async fn here(
     if let Some(name) = path_argument(typed.operation.entry())
         && let Some(Value::String(path)) = typed.arguments.get_mut(name)
         && path != "."
+        && !is_workspace(path)
     {
         *path = platform::absolute(path.as_ref())?.to_string_lossy().into_owned();
     }
@@ -128,5 +129,14 @@ fn show_remote(answer: &Value, json: bool) -> std::io::Result<()> {
     match answer["text"].as_str() {
         Some(text) if !json => render::text(text),
         _ => render::answer(answer, json),
+    }
+}
+
+/// Whether a path stands for a workspace: `repository/branch` only where there is no such directory.
+fn is_workspace(path: &str) -> bool {
+    match WorkspaceReference::read(path) {
+        Some(WorkspaceReference::Id(_)) => true,
+        Some(WorkspaceReference::Branch { .. }) => !std::path::Path::new(path).exists(),
+        None => false,
     }
 }
