@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agentyard_gateway::Platform;
@@ -12,6 +12,7 @@ use agentyard_git::{
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
+use agentyard_sandbox::namespace::Presence;
 use agentyard_services::{
     ConfiguredRepo, ErrorKind, RepositorySettings, Services, WorkingDirectories, WorkspaceSettings,
 };
@@ -28,6 +29,8 @@ pub(crate) struct Setting {
     pub(crate) environment: Environment,
     pub(crate) global: GlobalArgs,
     overrides: Vec<Override>,
+    /// How this process stands to the namespace in which views are mounted, once that is settled.
+    pub(crate) presence: OnceLock<Presence>,
 }
 
 impl Setting {
@@ -49,6 +52,7 @@ impl Setting {
             environment: Environment::of_process(),
             global,
             overrides,
+            presence: OnceLock::new(),
         })
     }
 
@@ -158,6 +162,7 @@ pub(crate) fn platform(
         trees: TreeSettings {
             directory: config.settings.store.data_dir.clone(),
             way: way(config.settings.workspaces.way),
+            obstacle: crate::namespace::obstacle_in(setting).map(ToOwned::to_owned),
         },
         configured: config.settings.repos.iter().map(configured).collect(),
         workspaces: workspaces(&config.settings.workspaces),

@@ -7,7 +7,6 @@ use std::time::Duration;
 use agentyard_gateway::RemoteServer;
 use agentyard_model::Caller;
 use agentyard_operations::{Context, Face, Progress, Reply, Selection, Step};
-use agentyard_sandbox::namespace::Presence;
 use agentyard_services::{ErrorKind, Result, WorkingDirectories, WorkspaceReference};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -38,10 +37,11 @@ pub(crate) fn run(setting: &Setting, typed: Result<Typed>) -> std::result::Resul
         }
         None => {
             let config = setting.config(Vec::new())?;
-            let presence =
-                namespace::is_of_use_to_command(&typed, &config).then(|| namespace::enter(&config));
+            if namespace::is_of_use_to_command(&typed, &config) {
+                namespace::enter(setting, &config);
+            }
             let runtime = runtime::one_thread()?;
-            let reply = runtime.block_on(here(setting, &config, presence, typed, &caller))?;
+            let reply = runtime.block_on(here(setting, &config, typed, &caller))?;
             show(reply, json)
         }
     }
@@ -52,14 +52,11 @@ pub(crate) fn run(setting: &Setting, typed: Result<Typed>) -> std::result::Resul
 async fn here(
     setting: &Setting,
     config: &Loaded<Config>,
-    presence: Option<Presence>,
     mut typed: Typed,
     caller: &Caller,
 ) -> std::result::Result<Reply, Failure> {
     let _telemetry = setting.start_telemetry(config, TelemetryFace::Command)?;
-    if let Some(presence) = &presence {
-        namespace::log(presence);
-    }
+    namespace::log(setting);
     let directory = platform::current_directory()?;
     if let Some(name) = path_argument(typed.operation.entry())
         && let Some(Value::String(path)) = typed.arguments.get_mut(name)
