@@ -48,12 +48,13 @@ impl Trees {
         let _lock = self.lock_mirror(key, cancel)?;
         let repos = make_root(&self.repos_path())?;
         let path = self.mirror_path(key);
-        if path.exists() {
-            return state(&self.open_mirror(key)?);
-        }
         // Under the lock, what is there is what somebody left who died.
         let beside = format!(".new-{key}");
         remove_tree(&repos, beside.as_ref(), cancel)?;
+        remove_tree(&repos, gone(key).as_ref(), cancel)?;
+        if path.exists() {
+            return state(&self.open_mirror(key)?);
+        }
         let clone = make_root(&repos.path().join(&beside))?;
         let made = clone_into(git, &clone, source, source_roots, cancel, report).and_then(|()| {
             rustix::fs::renameat_with(
@@ -81,7 +82,7 @@ impl Trees {
         let trees = make_root(&self.all_trees_path())?;
         remove_tree(&trees, key.as_ref(), cancel)?;
         let repos = make_root(&self.repos_path())?;
-        let gone = format!(".gone-{key}");
+        let gone = gone(key);
         remove_tree(&repos, gone.as_ref(), cancel)?;
         // Nobody finds half a repository under its name.
         match rustix::fs::renameat(repos.directory(), format!("{key}.git"), repos.directory(), &*gone) {
@@ -90,6 +91,11 @@ impl Trees {
             Err(errno) => Err(failed("removed", &self.mirror_path(key))(errno)),
         }
     }
+}
+
+/// What a mirror is called that is being removed.
+fn gone(key: &str) -> String {
+    format!(".gone-{key}")
 }
 
 /// Clones, and makes a mirror of what git made.
