@@ -31,10 +31,6 @@ impl Trees {
     /// Makes the mirror of a repository, unless there is one. A mirror is there whole, or not at all.
     ///
     /// A source on this machine lies inside `source_roots`.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "from where, for whom, until when, and whom to tell"
-    )]
     pub fn create_mirror(
         &self,
         git: &Git,

@@ -81,10 +81,13 @@ fn a_view_that_is_not_whole_is_not_attached() {
     assert!(message(attach()).contains("no whole working tree"));
 }
 
+/// What is left, in words, and what leaves it of a whole view.
+type State = (&'static str, fn(&Orchard));
+
 /// However far opening came, and however far closing.
 #[test]
 fn every_half_made_view_is_found_closed_and_opened_anew() {
-    let states: [(&str, fn(&Orchard)); 8] = [
+    let states: [State; 8] = [
         ("whole", |_| {}),
         ("no mount", |orchard| unmount(orchard, "topic")),
         ("no admin directory", |orchard| {
