@@ -7,6 +7,7 @@
 //! - What is on [`Repository`] reads, in this process: it starts no other, opens no connection, and writes
 //!   nothing. A status does not even refresh the index.
 //! - What is on [`Work`] changes a repository, through the `git` program ([`Git`]).
+//! - What is on [`Trees`] keeps repositories and working trees of our own, in the data directory.
 //! - A repository's content is an attacker's: its configuration, attributes, links and ownership are checked
 //!   or ignored such that they can neither run a program nor lead to a file outside the roots. [`Repository`]
 //!   says how.
