@@ -38,6 +38,7 @@ pub use list::{
     MAX_CHECKPOINTS,
 };
 pub use name::{CheckpointName, CheckpointNote, CheckpointSeries};
+pub(crate) use objects::Objects;
 pub use restore::Restored;
 pub use settle::Unsettled;
 

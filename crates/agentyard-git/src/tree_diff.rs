@@ -16,6 +16,8 @@ use crate::renames::{self, Detect, File};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TreeDiff {
     pub(crate) changes: Vec<Change>,
+    /// Directories that are no more, with a slash at the end.
+    pub(crate) vanished: Vec<BString>,
     /// There is more.
     pub(crate) truncated: bool,
 }
@@ -52,6 +54,16 @@ impl TreeDiff {
         under: &[BString],
         cancel: &AtomicBool,
     ) -> Result<Self, Error> {
+        Self::up_to(local, [before, after], under, MAX_CHANGES, cancel)
+    }
+
+    fn up_to(
+        local: &gix::Repository,
+        [before, after]: [Option<gix::ObjectId>; 2],
+        under: &[BString],
+        limit: usize,
+        cancel: &AtomicBool,
+    ) -> Result<Self, Error> {
         let mut comparison = Comparison {
             local,
             under,
@@ -69,7 +81,7 @@ impl TreeDiff {
         while let Some(directory) = comparison.pending.pop() {
             check_cancelled(cancel)?;
             comparison.directory(&directory)?;
-            if comparison.found.changes.len() > MAX_CHANGES {
+            if comparison.found.changes.len() > limit {
                 comparison.found.truncated = true;
                 break;
             }
@@ -128,6 +140,17 @@ impl TreeDiff {
     }
 }
 
+/// In how many paths two trees differ, when in fewer than `limit`, or as many.
+pub(crate) fn differing_paths(
+    local: &gix::Repository,
+    [before, after]: [gix::ObjectId; 2],
+    limit: usize,
+    cancel: &AtomicBool,
+) -> Result<Option<usize>, Error> {
+    let found = TreeDiff::up_to(local, [Some(before), Some(after)], &[], limit, cancel)?;
+    Ok((!found.truncated).then_some(found.changes.len()))
+}
+
 struct Comparison<'a> {
     local: &'a gix::Repository,
     under: &'a [BString],
@@ -184,6 +207,9 @@ impl Comparison<'_> {
         }
         if entry.kind == EntryKind::Tree {
             path.push(b'/');
+            if new.is_none() {
+                self.found.vanished.push(path.clone());
+            }
             self.pending.push(Pending {
                 prefix: path,
                 depth: directory.depth + 1,

@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use crate::Error;
 
 /// Writes objects, and remembers which were new.
-pub(super) struct Objects<'a> {
+pub(crate) struct Objects<'a> {
     local: &'a gix::Repository,
     pub(super) written: Vec<gix::ObjectId>,
 }
 
 impl<'a> Objects<'a> {
-    pub(super) fn new(local: &'a gix::Repository) -> Self {
+    pub(crate) fn new(local: &'a gix::Repository) -> Self {
         Self {
             local,
             written: Vec::new(),
         }
     }
 
-    pub(super) fn blob(&mut self, content: &[u8]) -> Result<gix::ObjectId, Error> {
+    pub(crate) fn blob(&mut self, content: &[u8]) -> Result<gix::ObjectId, Error> {
         self.write(Kind::Blob, content)
     }
 
@@ -39,7 +39,7 @@ impl<'a> Objects<'a> {
     }
 
     /// The tree `base`, with some of its files replaced, and some gone. Only directories that differ are written.
-    pub(super) fn edited(
+    pub(crate) fn edited(
         &mut self,
         base: Option<gix::ObjectId>,
         files: &[(BString, Option<(EntryKind, gix::ObjectId)>)],

@@ -78,7 +78,7 @@ impl Work<'_> {
         let after = self.references_below("refs/")?;
         Ok(Fetched {
             remote: remote.to_string(),
-            changes: changes(&before, &after),
+            changes: ref_changes(&before, &after),
         })
     }
 
@@ -196,7 +196,10 @@ fn is_plain(specification: &str, remote: &RemoteName) -> bool {
     parts.is_some_and(|(from, to)| from == to && (from == "*" || BranchName::new(from).is_ok()))
 }
 
-fn changes(before: &BTreeMap<String, ObjectId>, after: &BTreeMap<String, ObjectId>) -> Vec<RefChange> {
+pub(crate) fn ref_changes(
+    before: &BTreeMap<String, ObjectId>,
+    after: &BTreeMap<String, ObjectId>,
+) -> Vec<RefChange> {
     let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
     names.sort();
     names.dedup();
