@@ -51,6 +51,7 @@ fn group(noun: &'static str) -> Command {
     let about = match noun {
         "git" => "Look at repositories",
         "token" => "Make, list and revoke tokens",
+        "run" => "Run commands in working trees",
         "audit" => "Search and verify the audit log",
         _ => noun,
     };
@@ -76,10 +77,22 @@ fn leaf(name: &str, operation: &'static Registered, wanted: bool) -> Command {
 }
 
 fn arguments_of(operation: &'static Registered) -> impl Iterator<Item = Arg> {
-    operation
-        .properties()
-        .iter()
-        .map(|(name, schema)| argument(name, schema, operation.requires(name)))
+    operation.properties().iter().map(|(name, schema)| {
+        if operation.entry().words == Some(name) {
+            words(name, schema)
+        } else {
+            argument(name, schema, operation.requires(name))
+        }
+    })
+}
+
+/// The list that needs no name: `agentyard make all`, `agentyard run command -- ls -l`.
+fn words(name: &str, schema: &'static Value) -> Arg {
+    let described = schema.get("description").and_then(Value::as_str);
+    Arg::new(name.to_owned())
+        .help(described.unwrap_or_default().trim_end_matches('.').to_owned())
+        .num_args(0..)
+        .action(ArgAction::Append)
 }
 
 /// An argument that must be given stands by itself; all others have their names.
