@@ -13,8 +13,10 @@ use agentyard_git::{
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
+use agentyard_sandbox::{Host, Machine, MachineContext};
 use agentyard_services::{
-    ConfiguredRepo, ErrorKind, RepositorySettings, Services, WorkingDirectories, WorkspaceSettings,
+    ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, Services, WorkingDirectories,
+    WorkspaceSettings,
 };
 use agentyard_store::Store;
 
@@ -22,6 +24,7 @@ use crate::cli::{GlobalArgs, SelectionArgs};
 use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry, WorkspaceWay};
 use crate::credentials;
 use crate::exit::Failure;
+use crate::leading;
 use crate::telemetry::{self, Face, Telemetry};
 
 /// What a command finds itself in.
@@ -167,11 +170,62 @@ pub(crate) fn platform(
         configured: config.settings.repos.iter().map(configured).collect(),
         workspaces: workspaces(&config.settings.workspaces),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
+        machine: machine(&setting.environment),
     };
+    let runs = runs(&setting.environment, &config.settings);
     Ok(Platform {
-        services: Arc::new(Services::new(store, repositories, Clock::System)),
+        services: Arc::new(Services::new(store, repositories, runs, Clock::System)),
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
+    })
+}
+
+/// How commands are run. They see of the environment only what every program needs.
+fn runs(environment: &Environment, config: &Config) -> RunSettings {
+    let known = COMMAND_VARIABLES.iter().filter_map(|name| {
+        let value = environment.value(name)?.to_str()?;
+        Some(((*name).to_owned(), value.to_owned()))
+    });
+    let mut variables = vec![("TERM".to_owned(), "dumb".to_owned())];
+    variables.extend(known);
+    if environment.value("PATH").is_none() {
+        variables.push(("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()));
+    }
+    RunSettings {
+        host: config.sandbox.allow_host.then(|| Host::new(leading::program())),
+        environment: variables,
+        timeout: Duration::from_millis(config.build.timeout_ms),
+        output_bytes: config.build.max_output_bytes,
+        at_once: config.build.max_at_once as usize,
+        linger: Duration::from_millis(config.build.linger_ms),
+    }
+}
+
+/// What commands see of the environment.
+const COMMAND_VARIABLES: &[&str] = &[
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+];
+
+/// Says loudly that commands run without a sandbox.
+pub(crate) fn warn_of_host(config: &Config) {
+    if config.sandbox.allow_host {
+        tracing::warn!(
+            "commands of callers run on this host itself, without a sandbox: they can do whatever this user can \
+             (`sandbox.allow_host`)"
+        );
+    }
+}
+
+/// This machine with the programs that the server itself finds. Nothing is tried on a file system.
+fn machine(environment: &Environment) -> Machine {
+    Machine::new(MachineContext {
+        search_path: environment
+            .value("PATH")
+            .map(ToOwned::to_owned)
+            .unwrap_or_default(),
+        home: environment.home().map(Path::to_path_buf),
+        runtime_directory: None,
+        scratch: PathBuf::new(),
     })
 }
 

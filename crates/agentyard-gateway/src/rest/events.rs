@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use agentyard_model::{Caller, RequestId, RunId};
-use agentyard_operations::{Face, Live, LiveEnd, Registered, Reply, Step, run_end_object};
-use agentyard_services::{Error, Followed, Following, OutputStream, Result, RunEvent, RunHappening};
+use agentyard_operations::{Face, Registered};
+use agentyard_services::{Error, Following, Result};
 use axum::extract::{Path, Query, Request, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -17,11 +17,11 @@ use futures::{FutureExt, Stream, StreamExt, stream};
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::edge::Refusal;
-use crate::failure::error_object;
+use crate::live::LiveEvent;
 use crate::platform::Platform;
 
 /// How often a stream on which nothing happens shows that it is alive.
@@ -70,7 +70,7 @@ pub(super) fn show_call(
             .call_live(services, &caller, arguments, presentation, Face::Rest, sender)
             .await;
     };
-    let seen = receiver.map(move |live| live_event(live, &request_id));
+    let seen = receiver.map(move |live| LiveEvent::of(live, &request_id));
     let call = call.into_stream().filter_map(|()| std::future::ready(None));
     respond(streams, stream::select(seen, call))
 }
@@ -121,18 +121,18 @@ fn following(
     platform.services.runs.follow(caller, run, last_seen)
 }
 
-fn run_events(following: Following, request_id: RequestId) -> impl Stream<Item = Event> {
+fn run_events(following: Following, request_id: RequestId) -> impl Stream<Item = LiveEvent> {
     stream::unfold((following, request_id), |(mut following, request_id)| async {
         let followed = following.next().await?;
-        let event = followed_event(following.run(), &followed, &request_id);
+        let event = LiveEvent::of_run(following.run(), &followed, &request_id);
         Some((event, (following, request_id)))
     })
 }
 
-fn respond(streams: &Streams, events: impl Stream<Item = Event> + Send + 'static) -> Response {
+fn respond(streams: &Streams, events: impl Stream<Item = LiveEvent> + Send + 'static) -> Response {
     let retry = Event::default().retry(RETRY);
     let events = stream::once(std::future::ready(retry))
-        .chain(events)
+        .chain(events.map(|event| sent(&event)))
         .map(Ok::<_, Infallible>)
         .take_until(streams.end.clone().cancelled_owned());
     let unbuffered = (
@@ -143,76 +143,11 @@ fn respond(streams: &Streams, events: impl Stream<Item = Event> + Send + 'static
     ([unbuffered], body).into_response()
 }
 
-fn step_event(step: &Step) -> Event {
-    let mut data = json!({ "message": step.message });
-    add_figures(&mut data, step.done, step.total);
-    event("progress", &data)
-}
-
-fn followed_event(run: RunId, followed: &Followed, request_id: &RequestId) -> Event {
-    match followed {
-        Followed::Event(happened) => run_event(run, happened, request_id),
-        Followed::Missed(count) => {
-            let message = format!("{count} events before this one are not kept any more");
-            event(
-                "progress",
-                &json!({ "run": run, "message": message, "missed": count }),
-            )
-        }
-    }
-}
-
-fn run_event(run: RunId, happened: &RunEvent, request_id: &RequestId) -> Event {
-    let event = match &happened.happening {
-        RunHappening::Output { stream, text, .. } => {
-            let name = match stream {
-                OutputStream::Stdout => "stdout",
-                OutputStream::Stderr => "stderr",
-            };
-            event(name, &json!({ "text": text }))
-        }
-        RunHappening::Progress { done, total, message } => {
-            let mut data = json!({ "run": run, "message": message });
-            add_figures(&mut data, *done, *total);
-            event("progress", &data)
-        }
-        RunHappening::Complete(end) => event("complete", &run_end_object(run, *end)),
-        RunHappening::Failed(error) => event("error", &error_object(error, request_id)),
-    };
-    event.id(happened.id.to_string())
-}
-
-fn live_event(live: Live, request_id: &RequestId) -> Event {
-    match live {
-        Live::Step(step) => step_event(&step),
-        Live::Run(run, followed) => followed_event(run, &followed, request_id),
-        Live::End(end) => last_event(end, request_id),
-    }
-}
-
-fn last_event(result: Result<LiveEnd>, request_id: &RequestId) -> Event {
-    match result {
-        Ok(LiveEnd::Answer(Reply::Structured { value, .. })) => event("complete", &value),
-        Ok(LiveEnd::Answer(Reply::Text { text, next })) => {
-            event("complete", &json!({ "text": text, "next_cursor": next }))
-        }
-        Ok(LiveEnd::Run { run, event: id, end }) => {
-            event("complete", &run_end_object(run, end)).id(id.to_string())
-        }
-        Err(error) => event("error", &error_object(&error, request_id)),
-    }
-}
-
-fn add_figures(data: &mut Value, done: u64, total: Option<u64>) {
-    if done > 0 || total.is_some() {
-        data["done"] = done.into();
-    }
-    if let Some(total) = total {
-        data["total"] = total.into();
-    }
-}
-
 /// JSON holds no line end, so any event is one line of data.
-fn event(name: &str, data: &Value) -> Event {
-    Event::default().event(name).data(data.to_string())
+fn sent(event: &LiveEvent) -> Event {
+    let sent = Event::default().event(event.name).data(event.data.to_string());
+    match event.id {
+        Some(id) => sent.id(id.to_string()),
+        None => sent,
+    }
 }
