@@ -21,8 +21,10 @@ pub struct UnknownToolset {
 pub enum Toolset {
     /// Repositories: status, history, changes.
     Git,
-    /// Repositories that are registered, and branches of them in trees of their own.
+    /// Workspaces, and the repositories they are made of.
     Workspace,
+    /// Files, searches, builds and commands in a workspace.
+    Build,
     /// Who one is, and what one works on.
     Core,
     /// Tokens and the audit log.
@@ -31,7 +33,7 @@ pub enum Toolset {
 
 impl Toolset {
     /// Every toolset there is.
-    pub const ALL: &'static [Self] = &[Self::Git, Self::Workspace, Self::Core, Self::Admin];
+    pub const ALL: &'static [Self] = &[Self::Git, Self::Workspace, Self::Build, Self::Core, Self::Admin];
 
     /// The toolset as it is written.
     #[must_use]
@@ -39,6 +41,7 @@ impl Toolset {
         match self {
             Self::Git => "git",
             Self::Workspace => "workspace",
+            Self::Build => "build",
             Self::Core => "core",
             Self::Admin => "admin",
         }

@@ -15,6 +15,7 @@ mod output;
 mod schema;
 mod texts;
 
+mod live;
 mod measure;
 mod registry;
 mod selection;
@@ -23,6 +24,10 @@ mod selection;
 mod git;
 
 mod repos;
+
+mod workspaces;
+
+mod build;
 
 mod identities;
 
@@ -34,7 +39,9 @@ use std::sync::OnceLock;
 
 pub use agentyard_services::{Progress, Step};
 pub use arguments::nearest;
+pub use build::run_end_object;
 pub use level::Level;
+pub use live::{Live, LiveEnd};
 pub use operation::{Access, Context, Effect, Method, Operation, Route};
 pub use output::{Output, Presentation, Reply};
 pub use registry::{Entry, Face, Registered, Registry};
@@ -44,5 +51,15 @@ pub use texts::arguments_from_texts;
 /// All operations.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| Registry::of(&[git::ALL, repos::ALL, identities::ALL, tokens::ALL, audit::ALL]))
+    REGISTRY.get_or_init(|| {
+        Registry::of(&[
+            git::ALL,
+            repos::ALL,
+            workspaces::ALL,
+            build::ALL,
+            identities::ALL,
+            tokens::ALL,
+            audit::ALL,
+        ])
+    })
 }

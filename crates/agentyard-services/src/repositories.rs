@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use agentyard_git::{self as git, Git, Repository, Roots, TreeSettings};
 use agentyard_model::{Caller, Clock};
+use agentyard_sandbox::Machine;
 
 use crate::audit::AuditLog;
 use crate::error::Result;
@@ -42,6 +43,7 @@ use crate::repos::ConfiguredRepo;
 use crate::trust::TrustedRepositories;
 use crate::turns::Turnstile;
 use crate::working_directories::WorkingDirectories;
+use crate::workspaces::WorkspaceSettings;
 pub use branching::{BranchAnswer, BranchMode, BranchRequest};
 pub use changelog::{ChangelogRequest, ChangelogReviews};
 pub use changing::In;
@@ -97,12 +99,16 @@ pub struct RepositorySettings {
     pub network_timeout: Duration,
     /// The git program, and what it may do.
     pub git: Git,
-    /// Where mirrors and the trees of workspaces are kept.
+    /// Where mirrors and workspaces are kept.
     pub trees: TreeSettings,
-    /// The repositories that the configuration names.
+    /// Repositories that the configuration names.
     pub configured: Vec<ConfiguredRepo>,
+    /// How workspaces are kept.
+    pub workspaces: WorkspaceSettings,
     /// A file with what the operator wants to be heeded before work is called done.
     pub wrapup_instructions: Option<PathBuf>,
+    /// This machine, which is asked for the programs that it has.
+    pub machine: Machine,
 }
 
 impl Repositories {

@@ -25,6 +25,7 @@ mod source;
 mod transport;
 mod tree;
 mod variables;
+mod workspaces;
 
 use std::path::Path;
 
@@ -41,6 +42,7 @@ pub(crate) use repos::RepoEntry;
 pub(crate) use settings::{GitSettings, LogFormat, LogSettings, McpSettings, OutputSettings};
 pub(crate) use show::to_text;
 pub(crate) use transport::{Transport, asked_for as transport_asked_for};
+pub(crate) use workspaces::{NamespaceUse, WorkspaceSettings, WorkspaceWay};
 
 use loader::Layers;
 use source::Source;
@@ -65,6 +67,8 @@ pub(crate) struct Config {
     /// `[[repos]]` with `name`, `url` or `path`, and, when it is not the remote's own choice, `default_branch`. In a
     /// variable, `name=address`.
     pub(crate) repos: Vec<RepoEntry>,
+    /// Working trees of registered repositories.
+    pub(crate) workspaces: WorkspaceSettings,
     /// What answers look like.
     pub(crate) output: OutputSettings,
     /// What is logged, and how.

@@ -2,21 +2,24 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agentyard_gateway::Platform;
 use agentyard_git::{
     Git, GitPerson, GitSettings, HostPatterns, Identity, NetworkSettings, ProtectedBranches, Roots, Tether,
-    TreeSettings,
+    TreeSettings, Way,
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
-use agentyard_services::{ConfiguredRepo, ErrorKind, RepositorySettings, Services, WorkingDirectories};
+use agentyard_sandbox::namespace::Presence;
+use agentyard_services::{
+    ConfiguredRepo, ErrorKind, RepositorySettings, Services, WorkingDirectories, WorkspaceSettings,
+};
 use agentyard_store::Store;
 
 use crate::cli::{GlobalArgs, SelectionArgs};
-use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry};
+use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry, WorkspaceWay};
 use crate::credentials;
 use crate::exit::Failure;
 use crate::telemetry::{self, Face, Telemetry};
@@ -26,6 +29,8 @@ pub(crate) struct Setting {
     pub(crate) environment: Environment,
     pub(crate) global: GlobalArgs,
     overrides: Vec<Override>,
+    /// How this process stands to the namespace in which views are mounted, once that is settled.
+    pub(crate) presence: OnceLock<Presence>,
 }
 
 impl Setting {
@@ -47,6 +52,7 @@ impl Setting {
             environment: Environment::of_process(),
             global,
             overrides,
+            presence: OnceLock::new(),
         })
     }
 
@@ -155,9 +161,11 @@ pub(crate) fn platform(
         git: git(&setting.environment, behalf, &config.settings.git)?,
         trees: TreeSettings {
             directory: config.settings.store.data_dir.clone(),
-            way: None,
+            way: way(config.settings.workspaces.way),
+            obstacle: crate::namespace::obstacle_in(setting).map(ToOwned::to_owned),
         },
         configured: config.settings.repos.iter().map(configured).collect(),
+        workspaces: workspaces(&config.settings.workspaces),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
     };
     Ok(Platform {
@@ -165,6 +173,25 @@ pub(crate) fn platform(
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     })
+}
+
+fn way(configured: WorkspaceWay) -> Option<Way> {
+    match configured {
+        WorkspaceWay::Auto => None,
+        WorkspaceWay::Overlay => Some(Way::Overlay),
+        WorkspaceWay::Reflink => Some(Way::Reflink),
+        WorkspaceWay::Checkout => Some(Way::Checkout),
+    }
+}
+
+fn workspaces(settings: &config::WorkspaceSettings) -> WorkspaceSettings {
+    WorkspaceSettings {
+        max_per_repo: settings.max_per_repo,
+        time_to_live: Duration::from_secs(u64::from(settings.ttl_hours) * 60 * 60),
+        lease: Duration::from_secs(u64::from(settings.lease_minutes) * 60),
+        max_checkpoints: settings.max_checkpoints as usize,
+        ..WorkspaceSettings::default()
+    }
 }
 
 fn configured(entry: &RepoEntry) -> ConfiguredRepo {

@@ -1,9 +1,10 @@
 //! Bases: checked-out trees that views stand on. A base is there whole or not at all, and never changes.
 
+use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
@@ -13,7 +14,7 @@ use super::checkout::{Target, check_out};
 use super::layout::{check_name, entries, failed, make_directory, make_root, open_root};
 use super::lock::hold;
 use super::mirror::sync_directory;
-use crate::descriptor::open_child_directory;
+use crate::descriptor::{open_child_directory, open_child_file};
 use crate::program::Git;
 use crate::remove_tree::remove_tree;
 use crate::tree_diff::differing_paths;
@@ -31,7 +32,10 @@ const MAX_COMPARED: usize = 16;
 /// What a half-made base is called: this, and the commit.
 const NEW: &str = ".new-";
 
-/// The clock of the file system moves on in this time, so that what is stamped before and after can be told apart.
+/// With more files than this it is worth a second that git need not hash any of them again.
+const MANY_FILES: u32 = 500;
+
+/// The clock by which files are stamped may be so much behind.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// A base.
@@ -249,13 +253,16 @@ fn make_tree(path: &Path) -> Result<Confined, Error> {
 }
 
 /// Has everything on disk, and the index younger than every file that it lists: git hashes those again that are not
-/// older than the index.
+/// older than the index, as they may have been changed after it was written. It counts in whole seconds.
 fn settle(base: &Confined) -> Result<(), Error> {
     let written = failed("written", base.path());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(base.path(), flags, Mode::empty()).map_err(&written)?;
+    let checked_out = SystemTime::now();
     rustix::fs::syncfs(&directory).map_err(&written)?;
-    std::thread::sleep(CLOCK_STEP);
+    if index_entries(&directory) > MANY_FILES {
+        std::thread::sleep(until_next_second(checked_out, SystemTime::now()));
+    }
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: UTIME_NOW,
@@ -271,9 +278,48 @@ fn settle(base: &Confined) -> Result<(), Error> {
     rustix::fs::fsync(&directory).map_err(&written)
 }
 
+/// How many files an index lists, by its header: four letters, a version, and the count.
+fn index_entries(directory: &OwnedFd) -> u32 {
+    let header = open_child_file(directory, b"index")
+        .ok()
+        .flatten()
+        .and_then(|mut file| {
+            let mut header = [0; 12];
+            file.read_exact(&mut header).ok()?;
+            Some(header)
+        });
+    header.map_or(0, |[.., a, b, c, d]| u32::from_be_bytes([a, b, c, d]))
+}
+
+/// How long it is from `now` until the second after that of `then` has begun.
+fn until_next_second(then: SystemTime, now: SystemTime) -> Duration {
+    let since_epoch = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let next = Duration::from_secs(since_epoch(then).as_secs() + 1) + CLOCK_STEP;
+    next.saturating_sub(since_epoch(now)).min(Duration::from_secs(2))
+}
+
 /// The tree of a commit.
 fn tree_of(local: &gix::Repository, commit: &ObjectId) -> Result<gix::ObjectId, Error> {
     let found = local.find_commit(gix::ObjectId::from(*commit)).ok();
     let tree = found.and_then(|commit| Some(commit.tree_id().ok()?.detach()));
     tree.ok_or(Error::NotACommit { id: *commit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_second_is_waited_for_unless_it_has_begun() {
+        let at = |milliseconds| SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds);
+        for (then, now, wait) in [
+            (5_000, 5_100, 920),
+            (5_999, 5_999, 21),
+            (5_999, 6_020, 0),
+            (5_000, 9_000, 0),
+        ] {
+            let expected = Duration::from_millis(wait);
+            assert_eq!(until_next_second(at(then), at(now)), expected, "{then} {now}");
+        }
+    }
 }
