@@ -1,7 +1,7 @@
 //! A server somewhere else: operations called over its REST face.
 
 use agentyard_model::Secret;
-use agentyard_operations::Registered;
+use agentyard_operations::{Registered, Route};
 use reqwest::{Client, StatusCode, Url};
 use serde_json::{Map, Value, json};
 
@@ -112,7 +112,7 @@ impl RemoteServer {
         operation: &Registered,
         mut arguments: Map<String, Value>,
     ) -> Result<Value, RemoteError> {
-        let route = operation.entry().route;
+        let route = route_for(operation, &arguments);
         let mut url = self.address.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().push("api");
@@ -161,6 +161,13 @@ impl RemoteServer {
             status,
         }
     }
+}
+
+/// The route all of whose parameters are known.
+fn route_for(operation: &Registered, arguments: &Map<String, Value>) -> Route {
+    let entry = operation.entry();
+    let fits = |route: &Route| route.parameters().all(|name| arguments.contains_key(name));
+    entry.routes().find(fits).unwrap_or(entry.route)
 }
 
 fn append_query(url: &mut Url, arguments: &Map<String, Value>) {

@@ -17,10 +17,10 @@ pub(crate) fn routes(platform: &Platform) -> Router {
     registry()
         .iter()
         .filter(|operation| platform.selection.offers(operation.entry()))
-        .fold(Router::new(), |router, operation| {
-            let route = operation.entry().route;
+        .flat_map(|operation| operation.entry().routes().map(move |route| (operation, route)))
+        .fold(Router::new(), |router, (operation, route)| {
             let platform = platform.clone();
-            let handler = move |request| call::answer(platform.clone(), operation, request);
+            let handler = move |request| call::answer(platform.clone(), operation, route, request);
             router.route(&format!("/api{}", route.path), on(filter(route.method), handler))
         })
 }

@@ -45,6 +45,24 @@ pub(crate) fn open_beneath(directory: impl AsFd, path: &Path, flags: OFlags) -> 
     Err(Errno::AGAIN)
 }
 
+/// Opens the directory `path` under `directory`. No link is followed, wherever it leads: one on the way is `ELOOP`.
+pub(crate) fn open_real_directory(directory: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for _ in 0..RENAME_RETRIES {
+        match rustix::fs::openat2(directory.as_fd(), path, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            outcome => return outcome,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
 /// Opens a directory entry that must itself be a directory, not a link to one.
 pub(crate) fn open_child_directory(directory: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -17,8 +17,12 @@
 //!   [`display_path`].
 
 mod branches;
+mod checkpoints;
 mod conflicts;
+mod files;
+mod forecast;
 mod init;
+mod lock_files;
 mod log;
 mod objects;
 mod rebase_progress;
@@ -32,6 +36,7 @@ mod status;
 mod tags;
 mod touched;
 mod trees;
+mod working_tree;
 mod worktrees;
 
 mod network;
@@ -61,11 +66,27 @@ mod tree_diff;
 mod upstream;
 
 pub use branches::{Branch, BranchPage, BranchQuery, BranchSort, MAX_BRANCHES};
+pub use checkpoints::{
+    Checkpoint, CheckpointChange, CheckpointChangeKind, CheckpointLeftOut, CheckpointMade, CheckpointName,
+    CheckpointNote, CheckpointPage, CheckpointQuery, CheckpointSeries, LeftOutReason, ListedCheckpoint,
+    MAX_CHECKPOINTS, Restored, Unsettled,
+};
 pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
+pub use files::{
+    BytesQuery, Edit, EditOptions, Edited, ExpectedHash, FileBytes, FileHash, FileMatches, FileText,
+    FileTree, LineEndings, ListQuery, ListedEntry, ListedKind, Listing, MAX_CONTEXT, MAX_EDITED_FILE,
+    MAX_EDITS, MAX_FOUND, MAX_HASHED_FILE, MAX_LISTED, MAX_PROJECT_FILE, MAX_READ_BYTES, MAX_READ_LINES,
+    MAX_WRITTEN_FILE, ProjectFile, ReadFile, ReadLine, ReadQuery, SearchCase, SearchMode, SearchPage,
+    SearchPlace, SearchQuery, SearchedLine, WriteOptions, Written,
+};
+pub use forecast::{
+    CollidingFile, Collision, CollisionKind, Contender, Forecast, Forecasts, MAX_COLLIDING_FILES,
+};
 pub use init::{InitOptions, Initialized, ObjectFormat};
+pub use lock_files::{Attempt as LockAttempt, LockFile, LockFiles, LockHolder};
 pub use log::{
     CommitStat, FileChange, FileStat, LineChange, LogOrder, LogPage, LogQuery, LogStart, LogTips,
     MAX_COMPARED_FILE, MAX_COUNT, MAX_STAT_FILES, Merges,
@@ -100,7 +121,7 @@ pub use touched::Touched;
 pub use trees::{MirrorFetch, MirrorState, NewView, TreeSettings, Trees, View, Way};
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
-    BranchRename, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
+    BranchRename, Carried, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,
     CherryPickResult, CherryPicked, CleanOptions, Cleaned, CloneOptions, Cloned, CommitOptions, Committed,
     Diff, DiffQuery, FastForward, Favor, FetchOptions, Fetched, Integrated, Integration, IntegrationResult,
     Kept, Lines, Lock, MAX_BLAME_LINES, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged,
@@ -109,4 +130,5 @@ pub use work::{
     SignatureKind, StashContent, StashOptions, StashSelector, TagChange, TagCreation, TagVerification,
     Unstashed, Work, WorktreeAddition, WorktreeChange, WorktreeRemoval,
 };
+pub use working_tree::WorkingTree;
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -2,14 +2,14 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{AtFlags, Dir, FileType, RenameFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::descriptor::open_child_directory;
+use crate::descriptor::{magic_path, open_child_directory};
 use crate::error::check_cancelled;
 use crate::roots::shown;
 use crate::{Confined, Error};
@@ -31,7 +31,7 @@ pub(crate) fn remove_tree(parent: &Confined, name: &OsStr, cancel: &AtomicBool) 
         moved: Cell::new(0),
         is_left: Cell::new(false),
     };
-    let top = match open_child_directory(parent.directory(), name.as_bytes()) {
+    let top = match open(parent.directory(), name.as_bytes()) {
         Ok(top) => top,
         Err(Errno::NOENT) => return Ok(()),
         Err(errno) => return Err(removal.failed(errno)),
@@ -84,7 +84,7 @@ impl Removal<'_> {
                     self.move_up(top, directory, name)?;
                     continue;
                 }
-                let child = match open_child_directory(directory, name.to_bytes()) {
+                let child = match open(directory.as_fd(), name.to_bytes()) {
                     Err(Errno::NOENT) => continue,
                     other => other.map_err(failed)?,
                 };
@@ -93,7 +93,7 @@ impl Removal<'_> {
             } else {
                 AtFlags::empty()
             };
-            match rustix::fs::unlinkat(directory, name, flags) {
+            match unlink(directory, name, flags) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(Errno::NOTEMPTY | Errno::EXIST) => self.is_left.set(true),
                 Err(errno) => return Err(failed(errno)),
@@ -128,8 +128,37 @@ impl Removal<'_> {
     }
 }
 
+/// Opens a directory that is to be emptied. overlayfs keeps one that not even its owner may open.
+fn open(parent: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+    match open_child_directory(parent, name) {
+        Err(Errno::ACCESS) => {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let closed = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+            rustix::fs::chmod(magic_path(&closed), Mode::RWXU)?;
+            open_child_directory(parent, name)
+        }
+        outcome => outcome,
+    }
+}
+
+/// Removes what is in a directory that may be protected against that, as some tools do with their caches.
+fn unlink(directory: &OwnedFd, name: &CStr, flags: AtFlags) -> Result<(), Errno> {
+    match rustix::fs::unlinkat(directory, name, flags) {
+        Err(Errno::ACCESS) => {
+            rustix::fs::fchmod(directory, Mode::RWXU)?;
+            rustix::fs::unlinkat(directory, name, flags)
+        }
+        outcome => outcome,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs::{Permissions, create_dir, set_permissions, write};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+
     use super::*;
     use crate::Roots;
     use crate::descriptor::open_child_directory;
@@ -138,7 +167,7 @@ mod tests {
     fn whatever_the_depth_all_of_it_goes_and_nothing_beside() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(directory.path().join("beside/kept")).unwrap();
-        std::fs::create_dir(directory.path().join("top")).unwrap();
+        create_dir(directory.path().join("top")).unwrap();
         let mut here = open_child_directory(
             rustix::fs::CWD,
             directory.path().join("top").as_os_str().as_bytes(),
@@ -154,5 +183,34 @@ mod tests {
         remove_tree(&parent, "top".as_ref(), &AtomicBool::new(false)).unwrap();
         assert!(!directory.path().join("top").exists());
         assert!(directory.path().join("beside/kept").exists());
+    }
+
+    #[test]
+    fn directories_that_are_closed_to_their_owner_are_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let top = parent.path().join("top");
+        for directory in ["", "closed", "protected"] {
+            create_dir(top.join(directory)).unwrap();
+            write(top.join(directory).join("file"), "content").unwrap();
+        }
+        set_permissions(top.join("closed"), Permissions::from_mode(0)).unwrap();
+        set_permissions(top.join("protected"), Permissions::from_mode(0o555)).unwrap();
+        let inside = Roots::new([parent.path().to_owned()])
+            .unwrap()
+            .resolve(parent.path())
+            .unwrap();
+        // Like a plain user: root would not notice. The thread's rights go with it.
+        let removed = std::thread::spawn(move || {
+            let none = CapabilitySet::empty();
+            let sets = CapabilitySets {
+                effective: none,
+                permitted: none,
+                inheritable: none,
+            };
+            set_capabilities(None, sets).unwrap();
+            remove_tree(&inside, "top".as_ref(), &AtomicBool::new(false))
+        });
+        removed.join().unwrap().unwrap();
+        assert!(!top.exists());
     }
 }

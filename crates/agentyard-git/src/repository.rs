@@ -138,6 +138,13 @@ impl Repository {
         crate::program::programs(self)
     }
 
+    /// The object that a reference with this full name points to.
+    pub fn reference_target(&self, name: &str) -> Option<crate::ObjectId> {
+        let local = self.local();
+        let mut reference = local.try_find_reference(name).ok()??;
+        reference.peel_to_id().ok().map(|id| id.detach().into())
+    }
+
     /// Which directory on which device holds its objects and references; another repository in the same place
     /// is told from this one by it.
     pub fn device_and_inode(&self) -> Result<(u64, u64), Error> {

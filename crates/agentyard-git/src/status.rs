@@ -18,9 +18,11 @@ mod staging;
 mod submodule;
 mod tracked;
 mod untracked;
+mod untracked_files;
 mod visit;
 mod watch;
 mod watched;
+mod working_files;
 
 use std::sync::atomic::AtomicBool;
 
@@ -29,10 +31,17 @@ use gix::bstr::BString;
 use self::head::LastDistance;
 use crate::error::check_cancelled;
 use crate::{Error, ObjectId, RebaseProgress, Repository, display_path, index};
+pub(crate) use directory::{Continue, Directory};
+pub(crate) use entry::pattern_case;
+pub(crate) use ignore::{Excludes, Sources};
 pub(crate) use kept::KeptStatus;
+pub(crate) use rules::info_file;
+pub(crate) use staged::{StagedFile, staged_files};
 pub use staging::Staging;
 pub(crate) use tracked::conflict;
+pub(crate) use untracked_files::IgnoreRules;
 pub(crate) use watch::WatchBudget;
+pub(crate) use working_files::{WorkingFile, WorkingFiles};
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -185,14 +194,30 @@ impl Repository {
     /// A repository that is kept open ([`crate::KeptRepositories`]) is watched from the second time on, where
     /// that pays, so that only what changed is looked at.
     pub fn status(&self, options: &StatusOptions, cancel: &AtomicBool) -> Result<Status, Error> {
+        self.status_and_index(options, cancel, |status, _| Ok(status))
+    }
+
+    /// The status, and what `then` makes of it and of the index that it rests upon. Whoever else asks for the
+    /// status of a watched repository waits meanwhile.
+    pub(crate) fn status_and_index<T>(
+        &self,
+        options: &StatusOptions,
+        cancel: &AtomicBool,
+        then: impl FnOnce(Status, &gix::index::State) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         match self.kept_status() {
-            Some(kept) => kept.status(self, options, cancel),
-            None => self.walked_status(options, cancel),
+            Some(kept) => kept.status(self, options, cancel, then),
+            None => self.walked_status(options, cancel, then),
         }
     }
 
     /// The status found by walking over the whole tree.
-    fn walked_status(&self, options: &StatusOptions, cancel: &AtomicBool) -> Result<Status, Error> {
+    fn walked_status<T>(
+        &self,
+        options: &StatusOptions,
+        cancel: &AtomicBool,
+        then: impl FnOnce(Status, &gix::index::State) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let local = self.local();
         let mut status = Status {
             bare: self.worktree().is_none(),
@@ -203,7 +228,7 @@ impl Repository {
         let Some(worktree) = self.confined_worktree() else {
             (status.head, status.upstream) =
                 head::head_and_upstream(&local, &mut LastDistance::default(), cancel)?;
-            return Ok(status);
+            return then(status, &gix::index::State::new(local.object_hash()));
         };
         let index = index::load(self, &local)?;
         let scan = scan::Scan::new(self, &local, worktree, &index, options, cancel);
@@ -214,7 +239,7 @@ impl Repository {
         })?;
         check_cancelled(cancel)?;
         status.take(staged, found.findings, options.limit);
-        Ok(status)
+        then(status, &index)
     }
 }
 

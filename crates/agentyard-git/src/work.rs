@@ -3,6 +3,7 @@
 mod add;
 mod blame;
 mod branch;
+mod carry;
 mod checkout;
 mod cherry_pick;
 mod clean;
@@ -39,6 +40,7 @@ use crate::{Error, Object, ObjectName, Repository};
 pub use add::{AddOptions, Added};
 pub use blame::{Blame, BlameBlock, BlameQuery, MAX_BLAME_LINES, Moves};
 pub use branch::{BranchChange, BranchCreation, BranchDeletion, BranchRename};
+pub use carry::Carried;
 pub use changed_files::ChangedFiles;
 pub use checkout::{CheckedOut, CheckoutOptions};
 pub use cherry_pick::{CherryPickOptions, CherryPickResult, CherryPicked};
@@ -107,6 +109,12 @@ impl<'a> Work<'a> {
     /// The flag that ends it when set.
     pub fn cancel(&self) -> &'a AtomicBool {
         self.cancel
+    }
+
+    /// The same work, which only this flag ends.
+    #[must_use]
+    pub fn cancelled_by(&self, cancel: &'a AtomicBool) -> Self {
+        Self { cancel, ..*self }
     }
 
     /// The object of a name.

@@ -54,6 +54,8 @@ impl fmt::Debug for RequestId {
 pub enum Subject {
     /// Nobody we know.
     Anonymous,
+    /// Agentyard itself, doing what nobody asked for.
+    Machine,
     /// A person known to this installation.
     User {
         /// Which one.
@@ -82,6 +84,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Anonymous => f.write_str("anonymous"),
+            Self::Machine => f.write_str("agentyard"),
             Self::User { id, name } => write!(f, "user {name} {id}"),
             Self::Token { id, name } => write!(f, "token {name} {id}"),
             Self::External { issuer, subject } => write!(f, "external {subject:?} of {issuer:?}"),
@@ -152,6 +155,16 @@ impl Caller {
         }
     }
 
+    /// Agentyard itself, for a tenant: it tidies up, and may do nothing that callers may.
+    #[must_use]
+    pub fn machine(tenant: TenantId) -> Self {
+        Self {
+            tenant,
+            subject: Subject::Machine,
+            ..Self::anonymous()
+        }
+    }
+
     /// The same caller in another request.
     #[must_use]
     pub fn in_request(&self, request_id: RequestId) -> Self {
@@ -181,7 +194,9 @@ impl Caller {
     pub fn require_identity(&self) -> Result<(), Denied> {
         match self.subject {
             Subject::Anonymous => Err(Denied::Anonymous),
-            Subject::User { .. } | Subject::Token { .. } | Subject::External { .. } => Ok(()),
+            Subject::Machine | Subject::User { .. } | Subject::Token { .. } | Subject::External { .. } => {
+                Ok(())
+            }
         }
     }
 }

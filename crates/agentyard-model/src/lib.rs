@@ -20,7 +20,9 @@ mod caller;
 mod delegation;
 
 mod audit;
+mod repos;
 mod token;
+mod workspaces;
 
 mod page;
 mod secret;
@@ -32,8 +34,10 @@ pub use ids::{AuditId, InvalidId, JobId, RepoId, RunId, TenantId, TokenId, UserI
 pub use names::{InvalidName, RepoName, RoleName, TenantName, TokenName, UserName};
 pub use page::{Cursor, InvalidCursor, MAX_PAGE_SIZE, Page, PageRequest};
 pub use permission::{Permission, Permissions, UnknownPermission};
+pub use repos::{NewRepo, Repo};
 pub use role::Role;
 pub use secret::Secret;
 pub use time::{Clock, InvalidTimestamp, Timestamp};
 pub use token::{NewToken, Token, TokenFilter};
 pub use toolset::{Toolset, Toolsets, UnknownToolset};
+pub use workspaces::{NewWorkspace, Workspace, WorkspaceFilter, WorkspaceMeasure, WorkspaceState};

@@ -43,6 +43,13 @@ impl Timestamp {
         let microseconds = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self::from_microseconds(self.microseconds.saturating_add(microseconds))
     }
+
+    /// This much earlier; the first representable instant when there is none so early.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        let microseconds = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self::from_microseconds(self.microseconds.saturating_sub(microseconds))
+    }
 }
 
 /// For calendars, which are jiff's business. An instant outside its years is the nearest inside.

@@ -31,6 +31,8 @@ pub trait Operation: 'static {
     const REACHES_OUT: bool = false;
     /// Its REST route below `/api`.
     const ROUTE: Route;
+    /// Other routes to it, for clients that name its object in another way.
+    const ALSO: &'static [Route] = &[];
     /// What it needs to know.
     type Input: DeserializeOwned + JsonSchema + Send + 'static;
     /// What it answers.

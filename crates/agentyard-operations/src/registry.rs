@@ -32,6 +32,8 @@ pub struct Entry {
     pub reaches_out: bool,
     /// Its REST route.
     pub route: Route,
+    /// Other routes to it.
+    pub also: &'static [Route],
     levels: &'static [LevelledField],
     input_schema: fn() -> Map<String, Value>,
     output_schema: fn() -> Map<String, Value>,
@@ -58,6 +60,7 @@ impl Entry {
             access: O::ACCESS,
             reaches_out: O::REACHES_OUT,
             route: O::ROUTE,
+            also: O::ALSO,
             levels: <O::Output as Output>::LEVELS,
             input_schema: schema::of_input::<O::Input>,
             output_schema: schema::of::<O::Output>,
@@ -77,6 +80,11 @@ impl Entry {
             Access::Identity => None,
             Access::Holds(permission) => Some(permission),
         }
+    }
+
+    /// All its routes, the first of which is its own.
+    pub fn routes(&self) -> impl Iterator<Item = Route> {
+        std::iter::once(self.route).chain(self.also.iter().copied())
     }
 
     /// Whether it can be called such that nothing changes.
@@ -215,6 +223,9 @@ impl Registered {
             let input_bytes = size_of_object(&arguments);
             let result = without_panic(async {
                 arguments::respell(&mut arguments, self.input_schema());
+                if entry.toolset == Toolset::Git {
+                    arguments::workspace_as_path(&mut arguments, self.input_schema());
+                }
                 let level = if entry.levels.is_empty() {
                     None
                 } else {

@@ -5,10 +5,12 @@
 //! database, no transport and no caller.
 //!
 //! So far it says what this machine can do ([`Machine`]). Every answer is an attempt: a namespace
-//! is made, a file system mounted, a group created, each in a child process or taken back at once.
+//! is made, a file system mounted, a group created, each in a child process or taken back at once. And it puts a process
+//! that does not run as root where it may mount file systems of its own ([`namespace`]).
 
 #![warn(missing_docs)]
 
 mod machine;
+pub mod namespace;
 
-pub use machine::{Finding, Machine, MachineContext, State};
+pub use machine::{Finding, Machine, MachineContext, State, Tool};

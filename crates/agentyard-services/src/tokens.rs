@@ -152,7 +152,7 @@ fn lineage(caller: &Caller) -> Result<(Option<UserId>, Option<TokenId>)> {
             "your rights come from an issuer, and a token made here would outlive them",
         )
         .hint("get a token from the issuer, or let an administrator of this machine make one")),
-        Subject::Anonymous => Err(Denied::Anonymous.into()),
+        Subject::Anonymous | Subject::Machine => Err(Denied::Anonymous.into()),
     }
 }
 

@@ -29,10 +29,16 @@ mod jobs;
 mod trusted_repositories;
 mod working_directories;
 
+mod measures;
+mod repos;
+mod workspaces;
+
 pub use audit::{Audit, AuditFault, AuditFaultKind, AuditVerification};
 pub use error::{DatabaseError, Error, Result};
 pub use jobs::{Enqueued, Job, JobState, Jobs, LeasedJob, NewJob};
+pub use measures::{MeasureChange, Measures};
 pub use migrations::AppliedMigration;
+pub use repos::{Added, Repos};
 pub use roles::Roles;
 pub use secrets::{TokenHash, generate_token_secret};
 pub use settings::StoreSettings;
@@ -42,3 +48,4 @@ pub use tokens::{Authenticated, Authentication, Refused, Revocation, Tokens};
 pub use trusted_repositories::{TrustedRepositories, TrustedRepository};
 pub use users::{NewUser, User, Users};
 pub use working_directories::WorkingDirectories;
+pub use workspaces::{Claim, Workspaces};

@@ -8,8 +8,8 @@ use tokio::sync::OnceCell;
 
 use crate::database::{Database, Query, Row, Transaction};
 use crate::{
-    AppliedMigration, Audit, Jobs, Result, Roles, StoreSettings, Tenants, Tokens, TrustedRepositories, Users,
-    WorkingDirectories, migrations,
+    AppliedMigration, Audit, Jobs, Measures, Repos, Result, Roles, StoreSettings, Tenants, Tokens,
+    TrustedRepositories, Users, WorkingDirectories, Workspaces, migrations,
 };
 
 /// The database. Clones share it.
@@ -136,6 +136,24 @@ impl Store {
         TrustedRepositories::new(self)
     }
 
+    /// Repositories of which workspaces are made.
+    #[must_use]
+    pub fn repos(&self) -> Repos<'_> {
+        Repos::new(self)
+    }
+
+    /// Workspaces.
+    #[must_use]
+    pub fn workspaces(&self) -> Workspaces<'_> {
+        Workspaces::new(self)
+    }
+
+    /// What was counted of workspaces.
+    #[must_use]
+    pub fn measures(&self) -> Measures<'_> {
+        Measures::new(self)
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }
@@ -155,6 +173,11 @@ impl Store {
 
     pub(crate) async fn begin(&self, attempt: &'static str) -> Result<Transaction> {
         self.database().await?.begin(attempt).await
+    }
+
+    /// Begins a transaction for what may be lost with the machine's power, though not with this process.
+    pub(crate) async fn begin_hastily(&self, attempt: &'static str) -> Result<Transaction> {
+        self.database().await?.begin_hastily(attempt).await
     }
 
     async fn open_with(&self, applied: &mut Vec<AppliedMigration>) -> Result<&Database> {

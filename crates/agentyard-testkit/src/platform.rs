@@ -1,11 +1,15 @@
 //! A whole platform for tests: real git, a real database, a clock that stands still.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_git::{Git, GitSettings, Identity, Roots};
+use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_services::{RepositorySettings, Services, WorkingDirectories};
+use agentyard_sandbox::{Machine, MachineContext};
+use agentyard_services::{
+    ConfiguredRepo, RepositorySettings, Services, WorkingDirectories, WorkspaceSettings,
+};
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
 
@@ -24,7 +28,7 @@ pub struct TestPlatform {
     pub clock: Clock,
     /// A repository inside its roots.
     pub repository: TestRepository,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl TestPlatform {
@@ -33,6 +37,14 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn new() -> Self {
+        Self::with_repos(Vec::new()).await
+    }
+
+    /// A platform on SQLite with one repository of one commit, whose configuration names these others.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_repos(configured: Vec<ConfiguredRepo>) -> Self {
         let data = tempfile::tempdir().expect("a temporary directory");
         let settings = StoreSettings {
             data_dir: data.path().to_owned(),
@@ -56,7 +68,19 @@ impl TestPlatform {
                 },
                 ..GitSettings::default()
             }),
+            trees: TreeSettings {
+                directory: data.path().to_owned(),
+                way: None,
+            },
+            configured,
+            workspaces: WorkspaceSettings::default(),
             wrapup_instructions: None,
+            machine: Machine::new(MachineContext {
+                search_path: "/usr/bin:/bin".into(),
+                home: None,
+                runtime_directory: None,
+                scratch: data.path().to_owned(),
+            }),
         };
         let services = Arc::new(Services::new(&store, repositories, clock.clone()));
         Self {
@@ -64,8 +88,14 @@ impl TestPlatform {
             store,
             clock,
             repository,
-            _data: data,
+            data,
         }
+    }
+
+    /// Its data directory.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        self.data.path()
     }
 
     /// Another tenant beside the local one.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::operation;
+use crate::commands::{operation, shell};
 
 const AFTER_HELP: &str = "\
 Started in a repository, `agentyard mcp` serves an agent there over stdio: no server, no account, no configuration.
@@ -197,5 +197,7 @@ pub(crate) enum ConfigCommand {
 pub(crate) fn command(typed: &[OsString]) -> clap::Command {
     let verify =
         clap::Command::new("verify").about("Prove that no record of the audit log was changed or removed");
-    operation::add_commands(Cli::command(), typed).mut_subcommand("audit", |audit| audit.subcommand(verify))
+    let program = operation::add_commands(Cli::command(), typed)
+        .mut_subcommand("audit", |audit| audit.subcommand(verify));
+    shell::add_command(program)
 }

@@ -11,4 +11,5 @@ pub(crate) mod migrate;
 pub(crate) mod operation;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod shell;
 pub(crate) mod trust;

@@ -17,6 +17,7 @@ mod nearest;
 mod overrides;
 mod paths;
 mod reference;
+mod repos;
 mod schema;
 mod settings;
 mod show;
@@ -24,6 +25,7 @@ mod source;
 mod transport;
 mod tree;
 mod variables;
+mod workspaces;
 
 use std::path::Path;
 
@@ -36,9 +38,11 @@ pub(crate) use environment::Environment;
 pub(crate) use error::ConfigError;
 pub(crate) use loader::Loaded;
 pub(crate) use overrides::Override;
+pub(crate) use repos::RepoEntry;
 pub(crate) use settings::{GitSettings, LogFormat, LogSettings, McpSettings, OutputSettings};
 pub(crate) use show::to_text;
 pub(crate) use transport::{Transport, asked_for as transport_asked_for};
+pub(crate) use workspaces::{NamespaceUse, WorkspaceSettings, WorkspaceWay};
 
 use loader::Layers;
 use source::Source;
@@ -59,6 +63,12 @@ pub(crate) struct Config {
     pub(crate) store: StoreSettings,
     /// Repositories, and what git may take.
     pub(crate) git: GitSettings,
+    /// Repositories that workspaces can be made of without their being registered, for the local tenant: each a section
+    /// `[[repos]]` with `name`, `url` or `path`, and, when it is not the remote's own choice, `default_branch`. In a
+    /// variable, `name=address`.
+    pub(crate) repos: Vec<RepoEntry>,
+    /// Working trees of registered repositories.
+    pub(crate) workspaces: WorkspaceSettings,
     /// What answers look like.
     pub(crate) output: OutputSettings,
     /// What is logged, and how.

@@ -6,14 +6,16 @@ mod data_directory;
 mod disk;
 mod limits;
 mod table;
+mod workspaces;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use agentyard_sandbox::namespace::Trial;
 use agentyard_sandbox::{Finding, Machine, MachineContext, State};
 use serde::Serialize;
 
-use crate::config::Environment;
+use crate::config::{Environment, WorkspaceSettings};
 
 /// What the doctor is told.
 #[derive(Debug)]
@@ -22,6 +24,10 @@ pub(crate) struct Examination<'a> {
     pub(crate) environment: &'a Environment,
     /// The data directory, or why there is none.
     pub(crate) data_dir: Result<&'a Path, String>,
+    /// How workspaces are to be made.
+    pub(crate) workspaces: &'a WorkspaceSettings,
+    /// How to try whether views can be mounted.
+    pub(crate) trial: Option<Trial>,
     /// What was seen of the database, or why it cannot be reached.
     pub(crate) database: Result<String, String>,
 }
@@ -74,9 +80,16 @@ pub(crate) fn examine(examination: &Examination<'_>) -> Report {
         let tools = machine.tools();
         (isolation.join().unwrap_or_default(), tools)
     });
+    let workspaces = workspaces::look(
+        examination.workspaces,
+        examination.trial.as_ref(),
+        &work_place,
+        &isolation,
+    );
     let needed = [machine.git(), database(&examination.database), data_directory];
     let helpful = [confinement::look(examination.environment)]
         .into_iter()
+        .chain([workspaces])
         .chain(isolation)
         .chain(tools)
         .chain([

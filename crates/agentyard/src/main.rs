@@ -13,6 +13,7 @@ mod config;
 mod credentials;
 mod doctor;
 mod exit;
+mod namespace;
 mod platform;
 mod render;
 mod runtime;
@@ -43,16 +44,22 @@ fn main() -> ExitCode {
     {
         return tethered::run(arguments.into_iter().skip(2));
     }
+    if let [_, command, directory] = arguments.as_slice()
+        && command == namespace::TRIAL_COMMAND
+    {
+        return namespace::go_first(directory);
+    }
     let matches = cli::command(&arguments).get_matches_from(&arguments);
     let typed = operation::find(&matches);
     let verify = matches
         .subcommand_matches("audit")
         .is_some_and(|audit| audit.subcommand_matches("verify").is_some());
+    let shell = commands::shell::find(&matches);
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         // What the registry has added is not a command of the binary's own; its global
         // options are read the same way.
-        Err(_) if typed.is_some() || verify => Cli {
+        Err(_) if typed.is_some() || verify || shell.is_some() => Cli {
             global: cli::GlobalArgs::of(&matches),
             command: None,
         },
@@ -62,6 +69,7 @@ fn main() -> ExitCode {
     let result = Setting::read(cli.global).and_then(|setting| match (typed, cli.command) {
         (Some(typed), _) => commands::run::run(&setting, typed),
         (None, _) if verify => commands::audit::verify(&setting),
+        (None, None) if let Some(typed) = shell => commands::shell::shell(&setting, typed),
         (None, Some(command)) => run(&setting, command),
         (None, None) => bare(&setting),
     });

@@ -8,14 +8,17 @@ use std::time::Duration;
 use agentyard_gateway::Platform;
 use agentyard_git::{
     Git, GitPerson, GitSettings, HostPatterns, Identity, NetworkSettings, ProtectedBranches, Roots, Tether,
+    TreeSettings, Way,
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
-use agentyard_services::{ErrorKind, RepositorySettings, Services, WorkingDirectories};
+use agentyard_services::{
+    ConfiguredRepo, ErrorKind, RepositorySettings, Services, WorkingDirectories, WorkspaceSettings,
+};
 use agentyard_store::Store;
 
 use crate::cli::{GlobalArgs, SelectionArgs};
-use crate::config::{self, Config, ConfigError, Environment, Loaded, Override};
+use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry, WorkspaceWay};
 use crate::credentials;
 use crate::exit::Failure;
 use crate::telemetry::{self, Face, Telemetry};
@@ -152,6 +155,12 @@ pub(crate) fn platform(
         timeout: Duration::from_millis(config.settings.git.timeout_ms),
         network_timeout: Duration::from_millis(config.settings.git.network_timeout_ms),
         git: git(&setting.environment, behalf, &config.settings.git)?,
+        trees: TreeSettings {
+            directory: config.settings.store.data_dir.clone(),
+            way: way(config.settings.workspaces.way),
+        },
+        configured: config.settings.repos.iter().map(configured).collect(),
+        workspaces: workspaces(&config.settings.workspaces),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
     };
     Ok(Platform {
@@ -159,6 +168,33 @@ pub(crate) fn platform(
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     })
+}
+
+fn way(configured: WorkspaceWay) -> Option<Way> {
+    match configured {
+        WorkspaceWay::Auto => None,
+        WorkspaceWay::Overlay => Some(Way::Overlay),
+        WorkspaceWay::Reflink => Some(Way::Reflink),
+        WorkspaceWay::Checkout => Some(Way::Checkout),
+    }
+}
+
+fn workspaces(settings: &config::WorkspaceSettings) -> WorkspaceSettings {
+    WorkspaceSettings {
+        max_per_repo: settings.max_per_repo,
+        time_to_live: Duration::from_secs(u64::from(settings.ttl_hours) * 60 * 60),
+        lease: Duration::from_secs(u64::from(settings.lease_minutes) * 60),
+        max_checkpoints: settings.max_checkpoints as usize,
+        ..WorkspaceSettings::default()
+    }
+}
+
+fn configured(entry: &RepoEntry) -> ConfiguredRepo {
+    ConfiguredRepo {
+        name: entry.name.clone(),
+        url: entry.url.clone(),
+        default_branch: entry.default_branch.clone(),
+    }
 }
 
 fn git(

@@ -1,7 +1,7 @@
 //! One REST call: arguments from path, query and body; the answer as JSON.
 
 use agentyard_model::Caller;
-use agentyard_operations::{Context, Face, Progress, Registered, Reply, arguments_from_texts};
+use agentyard_operations::{Context, Face, Progress, Registered, Reply, Route, arguments_from_texts};
 use agentyard_services::{Error, ErrorKind, Result};
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request};
@@ -14,7 +14,12 @@ use crate::edge::Refusal;
 use crate::platform::Platform;
 
 /// Answers one call.
-pub(super) async fn answer(platform: Platform, operation: &'static Registered, request: Request) -> Response {
+pub(super) async fn answer(
+    platform: Platform,
+    operation: &'static Registered,
+    route: Route,
+    request: Request,
+) -> Response {
     let (mut parts, body) = request.into_parts();
     let caller = parts
         .extensions
@@ -22,7 +27,7 @@ pub(super) async fn answer(platform: Platform, operation: &'static Registered, r
         .unwrap_or_else(Caller::anonymous);
     let caller = platform.selection.restrict(caller);
     let result = async {
-        let arguments = arguments(operation, &mut parts, body).await?;
+        let arguments = arguments(operation, route, &mut parts, body).await?;
         let context = Context {
             services: &platform.services,
             caller: &caller,
@@ -42,7 +47,12 @@ pub(super) async fn answer(platform: Platform, operation: &'static Registered, r
     }
 }
 
-async fn arguments(operation: &Registered, parts: &mut Parts, body: Body) -> Result<Map<String, Value>> {
+async fn arguments(
+    operation: &Registered,
+    route: Route,
+    parts: &mut Parts,
+    body: Body,
+) -> Result<Map<String, Value>> {
     let path = RawPathParams::from_request_parts(parts, &())
         .await
         .map_err(|_| Error::invalid("the path is not valid UTF-8"))?;
@@ -51,7 +61,7 @@ async fn arguments(operation: &Registered, parts: &mut Parts, body: Body) -> Res
         .iter()
         .chain(query.iter().map(|(name, text)| (name.as_str(), text.as_str())));
     let mut arguments = arguments_from_texts(operation, pairs)?;
-    if operation.entry().route.method.has_body() {
+    if route.method.has_body() {
         for (name, value) in body_object(body).await? {
             if arguments.contains_key(&name) {
                 return Err(Error::invalid(format!(

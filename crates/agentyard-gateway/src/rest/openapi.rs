@@ -1,6 +1,6 @@
 //! The OpenAPI document, made from the registry.
 
-use agentyard_operations::{Registered, Selection, registry};
+use agentyard_operations::{Registered, Route, Selection, registry};
 use serde_json::{Map, Value, json};
 
 /// The document of the operations that are offered.
@@ -11,11 +11,16 @@ pub fn document(selection: &Selection) -> Value {
         .iter()
         .filter(|operation| selection.offers(operation.entry()))
     {
-        let route = operation.entry().route;
-        let methods = paths
-            .entry(format!("/api{}", route.path))
-            .or_insert_with(|| Value::Object(Map::new()));
-        methods[route.method.as_str().to_lowercase()] = described(operation);
+        for (index, route) in operation.entry().routes().enumerate() {
+            let methods = paths
+                .entry(format!("/api{}", route.path))
+                .or_insert_with(|| Value::Object(Map::new()));
+            let mut described = described(operation, route);
+            if index > 0 {
+                described["operationId"] = format!("{}_{}", operation.entry().name, index + 1).into();
+            }
+            methods[route.method.as_str().to_lowercase()] = described;
+        }
     }
     json!({
         "openapi": "3.1.0",
@@ -42,7 +47,7 @@ pub fn document(selection: &Selection) -> Value {
     })
 }
 
-fn described(operation: &Registered) -> Value {
+fn described(operation: &Registered, route: Route) -> Value {
     let entry = operation.entry();
     let (summary, _) = operation
         .description()
@@ -63,7 +68,7 @@ fn described(operation: &Registered) -> Value {
             "default": { "$ref": "#/components/responses/Error" },
         },
     });
-    let in_path: Vec<&str> = entry.route.parameters().collect();
+    let in_path: Vec<&str> = route.parameters().collect();
     let (path, rest): (Vec<_>, Vec<_>) = operation
         .properties()
         .iter()
@@ -72,7 +77,7 @@ fn described(operation: &Registered) -> Value {
         .iter()
         .map(|(name, schema)| parameter(name, schema, "path", true))
         .collect();
-    if entry.route.method.has_body() {
+    if route.method.has_body() {
         described["requestBody"] = body(operation, &rest);
     } else {
         parameters.extend(

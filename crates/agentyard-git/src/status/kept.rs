@@ -53,19 +53,20 @@ impl KeptStatus {
         }
     }
 
-    /// The status as [`Repository::walked_status`] would give it now.
-    pub(crate) fn status(
+    /// The status as [`Repository::walked_status`] would give it now, and what `then` makes of it and the index.
+    pub(crate) fn status<T>(
         &self,
         repository: &Repository,
         options: &StatusOptions,
         cancel: &AtomicBool,
-    ) -> Result<Status, Error> {
+        then: impl FnOnce(Status, &gix::index::State) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let Some(worktree) = repository.confined_worktree().filter(|_| !options.ignored) else {
-            return repository.walked_status(options, cancel);
+            return repository.walked_status(options, cancel, then);
         };
         let (mut turn, watched) = match self.take(cancel)? {
-            Stage::Quick | Stage::Taken => return self.timed_status(repository, options, cancel),
-            Stage::Unwatchable(_) => return repository.walked_status(options, cancel),
+            Stage::Quick | Stage::Taken => return self.timed_status(repository, options, cancel, then),
+            Stage::Unwatchable(_) => return repository.walked_status(options, cancel, then),
             Stage::Slow => {
                 let turn = Turn::of(self);
                 let begun = WatchedStatus::begin(repository, Arc::clone(&self.budget));
@@ -73,41 +74,36 @@ impl KeptStatus {
             }
             Stage::Watched(watched) => (Turn::of(self), Some(watched)),
         };
-        let outcome = match watched {
-            Some(mut watched) => {
-                let outcome = watched.status(repository, worktree, options, cancel);
-                if !matches!(outcome, Ok(None)) {
-                    turn.stage = Stage::Watched(watched);
-                }
-                outcome?
-            }
-            None => None,
-        };
-        match outcome {
-            Some(status) => Ok(status),
-            None => {
-                turn.stage = Stage::Unwatchable(Instant::now());
-                drop(turn);
-                repository.walked_status(options, cancel)
+        if let Some(mut watched) = watched {
+            let outcome = watched.status(repository, worktree, options, cancel);
+            if let Some(outcome) = outcome.transpose() {
+                let told = outcome.and_then(|status| then(status, watched.index()));
+                turn.stage = Stage::Watched(watched);
+                return told;
             }
         }
+        turn.stage = Stage::Unwatchable(Instant::now());
+        drop(turn);
+        repository.walked_status(options, cancel, then)
     }
 
-    fn timed_status(
+    fn timed_status<T>(
         &self,
         repository: &Repository,
         options: &StatusOptions,
         cancel: &AtomicBool,
-    ) -> Result<Status, Error> {
+        then: impl FnOnce(Status, &gix::index::State) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let started = Instant::now();
-        let status = repository.walked_status(options, cancel)?;
-        if started.elapsed() >= self.watch_from {
-            let mut stage = self.lock();
-            if matches!(*stage, Stage::Quick) {
-                *stage = Stage::Slow;
+        repository.walked_status(options, cancel, |status, index| {
+            if started.elapsed() >= self.watch_from {
+                let mut stage = self.lock();
+                if matches!(*stage, Stage::Quick) {
+                    *stage = Stage::Slow;
+                }
             }
-        }
-        Ok(status)
+            then(status, index)
+        })
     }
 
     /// Takes what there is to take, when nobody else has it. Two would only wait for the same directories.

@@ -15,7 +15,7 @@ use super::tracked::{Escape, Tracked, conflict};
 use crate::error::check_cancelled;
 use crate::raw_commit::RawCommit;
 use crate::renames::{self, File, Moves, is_regular};
-use crate::{Error, Repository, index};
+use crate::{Error, ObjectId, Repository, index};
 
 /// What is staged, in no order. Moves are pairs of new and old path.
 #[derive(Clone, Default)]
@@ -34,6 +34,9 @@ pub(super) struct Changes {
 /// atoms.
 const MAX_CHANGES: usize = 250_000;
 
+/// A path at which the index differs from a commit, and what the index has there; none where nothing is.
+pub(crate) type StagedFile = (BString, Option<(EntryKind, gix::ObjectId)>);
+
 /// Compares the commit's tree with the index, and finds renames.
 pub(super) fn changes(
     repository: &Repository,
@@ -42,15 +45,47 @@ pub(super) fn changes(
     head: &Head,
     cancel: &AtomicBool,
 ) -> Result<Changes, Error> {
-    let tree = match head.commit {
-        None => None,
-        Some(id) => {
-            let object = local.find_object(gix::ObjectId::from(id));
-            let object = object.map_err(Error::read(format!("commit {id}")))?;
-            let commit = RawCommit::parse(&object.data).ok_or(Error::NotACommit { id })?;
-            Some(commit.tree)
-        }
-    };
+    let tree = head.commit.map(|id| tree_of(local, id)).transpose()?;
+    compare(repository, local, index, tree, cancel)?.finish(cancel)
+}
+
+/// The commit's tree, and where the index differs from it: by path alone, conflicts and announced files left out.
+pub(crate) fn staged_files(
+    repository: &Repository,
+    local: &gix::Repository,
+    index: &gix::index::State,
+    commit: Option<ObjectId>,
+    cancel: &AtomicBool,
+) -> Result<(Option<gix::ObjectId>, Vec<StagedFile>), Error> {
+    let tree = commit.map(|id| tree_of(local, id)).transpose()?;
+    let comparison = compare(repository, local, index, tree, cancel)?;
+    if comparison.truncated {
+        return Err(Error::state(
+            format!("more than {MAX_CHANGES} files are staged"),
+            "commit them, or unstage them with git_reset",
+        ));
+    }
+    let gone = comparison.deleted.into_iter().map(|old| (old.path, None));
+    let modified = comparison.modified.into_iter().map(|(_, new)| new);
+    let there = comparison.added.into_iter().chain(modified);
+    let files = gone.chain(there.map(|new| (new.path, Some((new.kind, new.id)))));
+    Ok((tree, files.collect()))
+}
+
+fn tree_of(local: &gix::Repository, id: ObjectId) -> Result<gix::ObjectId, Error> {
+    let object = local.find_object(gix::ObjectId::from(id));
+    let object = object.map_err(Error::read(format!("commit {id}")))?;
+    let commit = RawCommit::parse(&object.data).ok_or(Error::NotACommit { id })?;
+    Ok(commit.tree)
+}
+
+fn compare<'a>(
+    repository: &'a Repository,
+    local: &'a gix::Repository,
+    index: &'a gix::index::State,
+    tree: Option<gix::ObjectId>,
+    cancel: &AtomicBool,
+) -> Result<Comparison<'a>, Error> {
     let mut comparison = Comparison {
         repository,
         local,
@@ -74,7 +109,7 @@ pub(super) fn changes(
             break;
         }
     }
-    comparison.finish(cancel)
+    Ok(comparison)
 }
 
 struct Comparison<'a> {

@@ -146,6 +146,11 @@ impl WatchedStatus {
         Ok(status)
     }
 
+    /// The index that the last status rests upon.
+    pub(super) fn index(&self) -> &gix::index::State {
+        &self.index
+    }
+
     fn settle_count(&self, visits: &[BString]) {
         let of_git_dir = 1;
         let of_tree = self.records.watch_count_without(visits);

@@ -83,6 +83,7 @@ impl Trees {
         if way == Way::Overlay {
             let _lock = self.lock_registrations(key, &AtomicBool::new(false))?;
             if !mount::is_mounted(&path)? {
+                self.may_mount()?;
                 let base = base.and_then(|commit| self.base(key, commit));
                 let base = base.ok_or_else(|| not_whole(&path))?;
                 let layers = self.layers(key, name, &base);

@@ -36,6 +36,7 @@ impl Fixture {
         let trees = Trees::new(TreeSettings {
             directory: directory.path().join("data"),
             way: Some(super::Way::Overlay),
+            obstacle: None,
         });
         let commit = git(&source, &["rev-parse", "HEAD"]).trim().parse().unwrap();
         let url = RemoteUrl::parse(&source.display().to_string()).unwrap();

@@ -14,6 +14,14 @@ pub struct Kept {
     pub id: ObjectId,
 }
 
+/// Unsaved work, as commits that no reference holds yet.
+pub(super) struct Changes {
+    /// Its tree is the working tree.
+    pub(super) commit: ObjectId,
+    /// Its tree is the index.
+    pub(super) index: ObjectId,
+}
+
 /// Who makes the commits that hold unsaved work, whoever works: they are the machine's own notes.
 const KEEPER: (&str, &str) = ("Agentyard", "agentyard@localhost");
 
@@ -49,6 +57,18 @@ impl Work<'_> {
         label: &'static str,
         ignored: &[RepositoryPath],
     ) -> Result<Option<Kept>, Error> {
+        match self.changes(label, ignored)? {
+            Some(changes) => self.keep(label, &changes.commit).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Everything that is in the working tree and not in HEAD, as [`Work::keep_changes`] keeps it.
+    pub(super) fn changes(
+        &self,
+        label: &'static str,
+        ignored: &[RepositoryPath],
+    ) -> Result<Option<Changes>, Error> {
         let head = self.head()?;
         let scratch = Scratch::copy_of_index(self)?;
         let staged = self.tree_of(&scratch)?;
@@ -77,7 +97,7 @@ impl Work<'_> {
         let index = self.note("index", &staged, head.iter())?;
         let parents: Vec<&ObjectId> = head.iter().chain([&index]).collect();
         let commit = self.note(label, &found, parents)?;
-        self.keep(label, &commit).map(Some)
+        Ok(Some(Changes { commit, index }))
     }
 
     /// Keeps these files byte for byte, ignored or not: a commit that has nothing else. When one of them cannot

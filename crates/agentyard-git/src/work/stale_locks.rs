@@ -24,6 +24,9 @@ pub struct Lock {
 /// A process that made a lock a moment ago may not show yet that it holds it.
 const YOUNG: Duration = Duration::from_secs(5);
 
+/// How often it is looked whether a lock is still held.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// No more locks are looked at, nor directories entered any deeper.
 const MAX_LOCKS: usize = 1000;
 const MAX_DEPTH: usize = 32;
@@ -69,6 +72,55 @@ impl Work<'_> {
             }
         });
         Ok(locks.collect())
+    }
+}
+
+impl Work<'_> {
+    /// Removes the locks of this working tree, and of the branch in it, that a process left behind when it died; of
+    /// those that a git still holds which outlived whoever started it, waits so long for their end.
+    ///
+    /// For who has the tree to itself: no age is asked for.
+    pub fn clear_dead_locks(&self, patience: Duration) -> Result<(), Error> {
+        let repository = self.repository();
+        let git_dir = repository.confined_git_dir();
+        let places: Vec<&Path> = [Some(git_dir), repository.confined_worktree()]
+            .into_iter()
+            .flatten()
+            .map(Confined::path)
+            .collect();
+        let until = std::time::Instant::now() + patience;
+        loop {
+            let mut found = Vec::new();
+            find(git_dir, "", 0, &mut found);
+            if let Some(branch) = self.current_branch()
+                && let Some((directory, name)) = format!("{}.lock", branch.reference()).rsplit_once('/')
+            {
+                find(repository.confined_common_dir(), directory, 0, &mut found);
+                let shared = repository.common_dir().join(directory);
+                found.retain(|lock| lock.path.parent() != Some(&shared) || lock.name == name.as_bytes());
+            }
+            if found.is_empty() {
+                return Ok(());
+            }
+            let processes = Processes::look(&places);
+            let mut held = None;
+            for lock in &found {
+                match processes.user_of(lock) {
+                    None => drop(lock.remove()),
+                    holder => held = holder,
+                }
+            }
+            match held {
+                Some(_) if std::time::Instant::now() < until => std::thread::sleep(PAUSE),
+                Some(holder) => {
+                    return Err(Error::Locked {
+                        verb: "clean",
+                        lock: format!("{} ({holder})", git_dir.shown()),
+                    });
+                }
+                None => return Ok(()),
+            }
+        }
     }
 }
 
@@ -193,6 +245,11 @@ impl Processes {
         if lock.age < YOUNG {
             return Some("it was made just now".to_owned());
         }
+        self.user_of(lock)
+    }
+
+    /// The process that uses a lock, or may.
+    fn user_of(&self, lock: &Found) -> Option<String> {
         let open = self.open.iter().find(|(path, _)| *path == lock.path);
         open.map(|(_, process)| process.clone())
             .or_else(|| self.git.clone())

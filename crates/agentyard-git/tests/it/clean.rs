@@ -263,3 +263,35 @@ fn a_git_at_work_in_the_repository_may_hold_any_lock() {
     assert!(held.contains("works in this repository"), "{held}");
     assert!(yard.path(".git/index.lock").exists());
 }
+
+#[test]
+fn who_has_the_tree_to_itself_clears_the_locks_of_the_dead_at_once() {
+    let yard = Yard::with_commit();
+    for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
+        yard.write(format!(".git/{lock}"), "");
+    }
+    yard.write(".git/refs/heads/other.lock", "");
+    yard.work(|work| work.clear_dead_locks(std::time::Duration::ZERO))
+        .unwrap();
+    for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
+        assert!(!yard.path(format!(".git/{lock}")).exists(), "{lock}");
+    }
+    // Another branch may be somebody else's.
+    assert!(yard.path(".git/refs/heads/other.lock").exists());
+}
+
+#[test]
+fn a_lock_that_a_living_process_holds_is_left() {
+    let yard = Yard::with_commit();
+    yard.write(".git/index.lock", "");
+    let mut holder = crate::support::command("sleep")
+        .arg("60")
+        .stdin(std::fs::File::open(yard.path(".git/index.lock")).unwrap())
+        .spawn()
+        .unwrap();
+    let error = message(yard.work(|work| work.clear_dead_locks(std::time::Duration::ZERO)));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert!(error.contains("has it open"), "{error}");
+    assert!(yard.path(".git/index.lock").exists());
+}

@@ -110,3 +110,65 @@ fn before_the_first_commit_everything_comes_from_upstream() {
     assert_eq!(integrated.result, IntegrationResult::FastForward);
     assert!(yard.status().is_clean());
 }
+
+#[test]
+fn changes_that_are_not_committed_are_carried_over() {
+    for how in [Integration::Rebase, Integration::Merge] {
+        let yard = diverged("ours\n", "content\n");
+        yard.write("tracked", "1\n2\n3\n");
+        yard.commit("another one");
+        yard.write("tracked", "1\n2\n3\n4\n");
+        yard.write("staged", "staged\n");
+        yard.git(&["add", "staged"]);
+        yard.write("staged", "staged, and changed since\n");
+        yard.write("sub/untracked", "mine\n");
+        let before = yard.git(&["status", "--porcelain", "--untracked-files=all"]);
+        let upstream = side(&yard);
+        let carried = yard.work(|work| work.integrate_carrying(&upstream, how)).unwrap();
+        assert!(carried.carried && carried.conflicts.is_empty());
+        assert_eq!(
+            yard.git(&["status", "--porcelain", "--untracked-files=all"]),
+            before
+        );
+        assert_eq!(std::fs::read(yard.path("tracked")).unwrap(), b"1\n2\n3\n4\n");
+        assert_eq!(
+            std::fs::read(yard.path("staged")).unwrap(),
+            b"staged, and changed since\n"
+        );
+        assert_eq!(yard.git(&["show", ":staged"]), "staged\n");
+        assert_eq!(std::fs::read(yard.path("sub/untracked")).unwrap(), b"mine\n");
+        assert_eq!(std::fs::read(yard.path("only-side")).unwrap(), b"side\n");
+        assert!(yard.git(&["stash", "list"]).is_empty());
+    }
+}
+
+#[test]
+fn changes_that_conflict_with_what_comes_are_named() {
+    let yard = diverged("ours\n", "content\n");
+    yard.write("only-side", "mine, and untracked\n");
+    let upstream = side(&yard);
+    let carried = yard
+        .work(|work| work.integrate_carrying(&upstream, Integration::Rebase))
+        .unwrap();
+    assert!(!carried.carried);
+    assert_eq!(carried.conflicts, ["only-side"]);
+}
+
+#[test]
+fn changes_stay_where_nothing_could_be_brought_in() {
+    let yard = diverged("ours\n", "theirs\n");
+    yard.write("file", "ours, and changed\n");
+    yard.write("new", "new\n");
+    yard.git(&["add", "new"]);
+    let before = tree_state(&yard);
+    let upstream = side(&yard);
+    let carried = yard
+        .work(|work| work.integrate_carrying(&upstream, Integration::Rebase))
+        .unwrap();
+    assert_eq!(
+        carried.integrated.result,
+        IntegrationResult::WouldConflict(vec!["file".to_owned()])
+    );
+    assert!(carried.carried);
+    assert_eq!(tree_state(&yard), before);
+}

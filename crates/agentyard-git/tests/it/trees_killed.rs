@@ -29,6 +29,7 @@ fn work_until_killed(root: PathBuf) {
     let trees = Trees::new(TreeSettings {
         directory: root.join("data"),
         way: Some(Way::Overlay),
+        obstacle: None,
     });
     let (git, source) = (program(), root.join("source"));
     let url = RemoteUrl::parse(&source.display().to_string()).unwrap();

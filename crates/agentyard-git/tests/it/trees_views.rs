@@ -311,6 +311,7 @@ fn names_with_what_overlays_separate_options_by_work() {
     let trees = agentyard_git::Trees::new(agentyard_git::TreeSettings {
         directory,
         way: Some(Way::Overlay),
+        obstacle: None,
     });
     let (url, roots) = (orchard.url(), orchard.source_roots());
     trees

@@ -79,14 +79,18 @@ fn every_list_is_paged_or_bounded() {
 fn effects_and_routes_agree() {
     each(|operation| {
         let entry = operation.entry();
-        let reads = entry.route.method == Method::Get;
-        assert_eq!(
-            entry.effect == Effect::Read,
-            reads,
-            "{}: {}",
-            entry.name,
-            entry.route
-        );
+        for route in entry.routes() {
+            let reads = route.method == Method::Get;
+            assert_eq!(entry.effect == Effect::Read, reads, "{}: {route}", entry.name);
+            assert!(route.path.starts_with("/v1/"), "{}", entry.name);
+            for parameter in route.parameters() {
+                assert!(
+                    operation.properties().contains_key(parameter),
+                    "{}: `{parameter}` in {route} is not an argument",
+                    entry.name
+                );
+            }
+        }
         for parameter in entry.route.parameters() {
             assert!(
                 operation.requires(parameter),
@@ -94,7 +98,6 @@ fn effects_and_routes_agree() {
                 entry.name
             );
         }
-        assert!(entry.route.path.starts_with("/v1/"), "{}", entry.name);
     });
 }
 
@@ -105,6 +108,8 @@ fn names_routes_and_commands_are_unique() {
     each(|operation| {
         let entry = operation.entry();
         assert!(names.insert(entry.name), "{} twice", entry.name);
-        assert!(routes.insert(entry.route.to_string()), "{} twice", entry.route);
+        for route in entry.routes() {
+            assert!(routes.insert(route.to_string()), "{route} twice");
+        }
     });
 }

@@ -1,7 +1,9 @@
 //! overlayfs: many writable views of one directory.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use super::Machine;
 use super::finding::Finding;
@@ -70,10 +72,10 @@ impl Machine {
     }
 
     fn mount(&self, way: Way) -> Result<(), String> {
-        let directories =
-            Directories::new(self).map_err(|error| format!("no directories to try it in: {error}"))?;
-        let options = format!("{}{}", way.mount_options(), directories.mount_options());
-        let target = directories.scratch.join("merged");
+        let directories = OverlayDirectories::new(&self.context.scratch)
+            .map_err(|error| format!("no directories to try it in: {error}"))?;
+        let options = OverlayDirectories::mount_options(directories.path(), way.mount_options());
+        let target = directories.path().join("merged");
         let target = target.to_string_lossy();
         let mount = ["--", "mount", "-t", "overlay", "-o", &options, "overlay", &target];
         let arguments: Vec<_> = way.namespaces().iter().chain(&mount).copied().collect();
@@ -86,24 +88,35 @@ impl Machine {
     }
 }
 
-/// The four directories of an overlay.
-struct Directories {
+/// The four directories of an overlay, gone afterwards.
+#[derive(Debug)]
+pub(crate) struct OverlayDirectories {
     scratch: Scratch,
 }
 
-impl Directories {
-    fn new(machine: &Machine) -> io::Result<Self> {
-        let scratch = Scratch::new(&machine.context.scratch)?;
+impl OverlayDirectories {
+    /// Makes them in another directory, with a file below to change and one to remove.
+    pub(crate) fn new(parent: &Path) -> io::Result<Self> {
+        let scratch = Scratch::new(parent)?;
         for name in ["lower", "upper", "work", "merged"] {
             fs::create_dir(scratch.join(name))?;
+        }
+        for name in ["lower/changed", "lower/removed"] {
+            fs::write(scratch.join(name), "as it was")?;
         }
         Ok(Self { scratch })
     }
 
-    fn mount_options(&self) -> String {
-        let path = |name| self.scratch.join(name).to_string_lossy().into_owned();
+    /// The directory in which they are.
+    pub(crate) fn path(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// The options that mount those which are in a directory, after others.
+    pub(crate) fn mount_options(directory: &Path, others: &str) -> String {
+        let path = |name| directory.join(name).to_string_lossy().into_owned();
         format!(
-            "lowerdir={},upperdir={},workdir={}",
+            "{others}lowerdir={},upperdir={},workdir={}",
             path("lower"),
             path("upper"),
             path("work")
@@ -111,10 +124,9 @@ impl Directories {
     }
 }
 
-impl Drop for Directories {
+impl Drop for OverlayDirectories {
     fn drop(&mut self) {
-        // overlayfs leaves a directory here that not even its owner can open, so that
-        // removing everything at once fails, but it is empty.
-        let _ = fs::remove_dir(self.scratch.join("work/work"));
+        // overlayfs leaves a directory here that not even its owner may open, so that removing everything would fail.
+        let _ = fs::set_permissions(self.scratch.join("work/work"), Permissions::from_mode(0o700));
     }
 }

@@ -22,6 +22,11 @@ impl Scratch {
         Ok(Self { path })
     }
 
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A path inside.
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)

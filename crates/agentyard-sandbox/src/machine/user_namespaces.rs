@@ -8,7 +8,7 @@ use super::probe::ProbeError;
 use super::programs::failure;
 
 /// Kernel settings that forbid user namespaces, the value with which they do, and the one with which they do not.
-const SWITCHES: &[(&str, &str, &str)] = &[
+pub(crate) const SWITCHES: &[(&str, &str, &str)] = &[
     ("user.max_user_namespaces", "0", "15000"),
     ("kernel.unprivileged_userns_clone", "0", "1"),
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),

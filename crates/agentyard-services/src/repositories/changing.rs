@@ -1,19 +1,19 @@
 //! How a repository is changed: one caller at a time, with what it may run settled first and what it did
 //! written down after.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use agentyard_git::{self as git, Git, Repository, Trust, Work};
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission};
-use tokio::sync::OwnedMutexGuard;
 
-use super::failures::from_git;
-use super::{Repositories, Turnstile, named};
+use super::{Repositories, named};
 use crate::error::Result;
+use crate::failures::from_git;
+use crate::places::{Located, Places, key_of};
 use crate::progress::Progress;
+use crate::turns::Turnstile;
 
 /// What came of a call, and on which repository.
 #[derive(Debug)]
@@ -22,35 +22,6 @@ pub struct In<T> {
     pub repository: PathBuf,
     /// What came of it.
     pub result: T,
-}
-
-/// Who may change which repository now.
-#[derive(Default)]
-pub(super) struct Turns(Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>);
-
-impl Turns {
-    /// Waits until nobody else in this process changes the repository.
-    async fn take(&self, repository: &Path, progress: &Progress) -> OwnedMutexGuard<()> {
-        let turn = self.of(repository);
-        match turn.clone().try_lock_owned() {
-            Ok(guard) => guard,
-            Err(_) => {
-                progress.report(0, None, "waiting for another change of this repository to end");
-                turn.lock_owned().await
-            }
-        }
-    }
-
-    fn of(&self, repository: &Path) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(turn) = turns.get(repository).and_then(Weak::upgrade) {
-            return turn;
-        }
-        turns.retain(|_, turn| turn.strong_count() > 0);
-        let turn = Arc::default();
-        turns.insert(repository.to_owned(), Arc::downgrade(&turn));
-        turn
-    }
 }
 
 impl Repositories {
@@ -64,7 +35,7 @@ impl Repositories {
         progress: &Progress,
         work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
     ) -> Result<In<T>> {
-        self.change_through(&self.readers, caller, path, operation, progress, work)
+        self.change_through(self.places.turnstile(), caller, path, operation, progress, work)
             .await
     }
 
@@ -92,7 +63,7 @@ impl Repositories {
     ) -> Result<In<T>> {
         caller.require(Permission::ProjectWrite)?;
         let worked = self
-            .work(turnstile, caller, path, Turn::Alone, progress, work)
+            .work(turnstile, caller, path, Turn::Alone(operation), progress, work)
             .await?;
         let outcome = if worked.result.is_ok() {
             Outcome::Done
@@ -113,7 +84,7 @@ impl Repositories {
     ) -> Result<In<T>> {
         caller.require(Permission::ProjectRead)?;
         self.work(
-            &self.readers,
+            self.places.turnstile(),
             caller,
             path,
             Turn::BesideOthers,
@@ -135,25 +106,28 @@ impl Repositories {
         progress: &Progress,
         work: impl FnOnce(&Work<'_>) -> Result<T, git::Error> + Send + 'static,
     ) -> Result<In<Result<T>>> {
-        let roots = self.roots_of(caller)?;
-        let directory = self.directory(caller, path).await?;
-        let (kept, git, turns) = (self.kept.clone(), self.git.clone(), self.turns.clone());
-        let reporting = progress.clone();
+        let located = self.places.locate(caller, path).await?;
+        let (places, git, reporting) = (self.places.clone(), self.git.clone(), progress.clone());
+        let (place, by) = (located.clone(), caller.subject.to_string());
         let attempt = turnstile
             .pass(move |cancel| {
-                let repository = kept.open(&roots.resolve(&directory)?)?;
-                let guard = match turn {
+                let repository = places.kept().open(&place.roots.resolve(&place.directory)?)?;
+                let hold = match turn {
                     Turn::BesideOthers => None,
-                    Turn::Alone => match turns.of(repository.common_dir()).try_lock_owned() {
-                        Ok(guard) => Some(guard),
-                        Err(_) => return Ok(Attempt::NotYet(repository, work)),
-                    },
+                    Turn::Alone(operation) => {
+                        match places.try_hold(&place, &key_of(&repository), operation, &by)? {
+                            Some(hold) => Some(hold),
+                            None => return Ok(Attempt::NotYet(repository, work)),
+                        }
+                    }
                 };
                 if !repository.programs().is_empty() {
                     return Ok(Attempt::NotYet(repository, work));
                 }
-                let result = perform(&git, &repository, Trust::Untrusted, cancel, &reporting, work);
-                drop(guard);
+                let result = perform(&git, &repository, Trust::Untrusted, cancel, &reporting, |it| {
+                    turn.perform(&places, &place, it, &by, work)
+                });
+                drop(hold);
                 Ok(Attempt::Done(named(&repository), result))
             })
             .await?;
@@ -166,17 +140,27 @@ impl Repositories {
             }
             Attempt::NotYet(repository, work) => (repository, work),
         };
-        let guard = match turn {
+        let hold = match turn {
             Turn::BesideOthers => None,
-            Turn::Alone => Some(self.turns.take(repository.common_dir(), progress).await),
+            Turn::Alone(operation) => {
+                let key = key_of(&repository);
+                Some(
+                    self.places
+                        .wait(&located, &key, operation, caller, progress)
+                        .await?,
+                )
+            }
         };
         let trust = self.trust.of(&repository).await?;
         let (git, target, reporting) = (self.git.clone(), named(&repository), progress.clone());
+        let (places, by) = (self.places.clone(), caller.subject.to_string());
         let result = turnstile
             .pass(move |cancel| {
                 // Held until the work has ended, also when nobody waits for it any more.
-                let _guard = guard;
-                perform(&git, &repository, trust, cancel, &reporting, work)
+                let _hold = hold;
+                perform(&git, &repository, trust, cancel, &reporting, |it| {
+                    turn.perform(&places, &located, it, &by, work)
+                })
             })
             .await;
         Ok(In {
@@ -190,7 +174,24 @@ impl Repositories {
 #[derive(Clone, Copy)]
 enum Turn {
     BesideOthers,
-    Alone,
+    /// No, while this operation goes on.
+    Alone(&'static str),
+}
+
+impl Turn {
+    fn perform<T>(
+        self,
+        places: &Places,
+        located: &Located,
+        work: &Work<'_>,
+        by: &str,
+        act: impl FnOnce(&Work<'_>) -> Result<T, git::Error>,
+    ) -> Result<T, git::Error> {
+        match self {
+            Self::BesideOthers => act(work),
+            Self::Alone(operation) => places.changing(located, work, operation, by, act),
+        }
+    }
 }
 
 /// How far work came without asking or waiting.

@@ -41,7 +41,7 @@ impl Repositories {
         progress: &Progress,
     ) -> Result<Cloned> {
         caller.require(Permission::ProjectWrite)?;
-        let roots = self.roots_of(caller)?;
+        let roots = self.places.roots_of(caller)?;
         let path = self.new_directory(caller, &request.path).await?;
         let target = path.display().to_string();
         let git = self.git.clone();
@@ -77,7 +77,7 @@ impl Repositories {
         if path.is_absolute() {
             return Ok(path.to_owned());
         }
-        let base = self.directory(caller, None).await?;
+        let base = self.places.directory(caller, None).await?;
         Ok(base.join(path))
     }
 }

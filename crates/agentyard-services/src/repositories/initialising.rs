@@ -31,10 +31,10 @@ impl Repositories {
         request: InitRequest,
     ) -> Result<Initialized> {
         caller.require(Permission::ProjectWrite)?;
-        let roots = self.roots_of(caller)?;
+        let roots = self.places.roots_of(caller)?;
         let directory = match path {
-            Some(path) if path.is_relative() => self.directory(caller, None).await?.join(path),
-            path => self.directory(caller, path).await?,
+            Some(path) if path.is_relative() => self.places.directory(caller, None).await?.join(path),
+            path => self.places.directory(caller, path).await?,
         };
         let target = directory.display().to_string();
         let git = self.git.clone();

@@ -8,9 +8,9 @@ use agentyard_git::{
 };
 use agentyard_model::{Caller, Cursor, Permission, Timestamp};
 
-use super::failures::from_git;
 use super::{MAX_STATUS_PATHS, Repositories, named};
 use crate::error::Result;
+use crate::failures::from_git;
 use crate::history_cursor::HistoryCursor;
 
 /// The state of a repository, and which one it is.

@@ -71,16 +71,18 @@ impl Repositories {
             }
             found => found?,
         };
-        self.working_directories.set(caller, &snapshot.directory).await?;
+        self.places
+            .working_directories()
+            .set(caller, &snapshot.directory)
+            .await?;
         Ok(snapshot)
     }
 
     async fn look(&self, caller: &Caller, path: &Path, needs: WorkingDirectoryNeeds) -> Result<Snapshot> {
-        let directory = self.directory(caller, Some(path)).await?;
-        let roots = self.roots_of(caller)?;
-        let kept = Arc::clone(&self.kept);
+        let located = self.places.locate(caller, Some(path)).await?;
+        let kept = Arc::clone(self.places.kept());
         self.in_background(move |cancel| {
-            let directory = roots.resolve(&directory)?;
+            let directory = located.roots.resolve(&located.directory)?;
             let repository = match snapshot(&kept, &directory, cancel) {
                 Err(git::Error::NotARepository { .. }) if needs == WorkingDirectoryNeeds::Directory => None,
                 found => Some(found?),
@@ -100,7 +102,7 @@ impl Repositories {
     /// When the caller may not look at repositories at all.
     pub async fn clear_working_directory(&self, caller: &Caller) -> Result<Option<PathBuf>> {
         caller.require(Permission::ProjectRead)?;
-        self.working_directories.clear(caller).await
+        self.places.working_directories().clear(caller).await
     }
 
     /// The directory that `.` stands for.
@@ -109,7 +111,7 @@ impl Repositories {
     /// When the caller may not look at repositories at all.
     pub async fn working_directory(&self, caller: &Caller) -> Result<Option<PathBuf>> {
         caller.require(Permission::ProjectRead)?;
-        self.working_directories.get(caller).await
+        self.places.working_directories().get(caller).await
     }
 }
 

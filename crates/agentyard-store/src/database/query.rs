@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use agentyard_model::{
-    AuditId, JobId, Permissions, RoleName, TenantId, TenantName, Timestamp, TokenId, TokenName, Toolsets,
-    UserId, UserName,
+    AuditId, JobId, Permissions, RepoId, RepoName, RoleName, TenantId, TenantName, Timestamp, TokenId,
+    TokenName, Toolsets, UserId, UserName, WorkspaceId,
 };
 use sqlx::{AssertSqlSafe, Encode, Type};
 
@@ -131,6 +131,19 @@ impl From<Timestamp> for Value {
     }
 }
 
+/// Sizes and counts, of which none comes near the largest that is kept.
+impl From<u64> for Value {
+    fn from(integer: u64) -> Self {
+        Self::Integer(Some(i64::try_from(integer).unwrap_or(i64::MAX)))
+    }
+}
+
+impl From<Option<&str>> for Value {
+    fn from(text: Option<&str>) -> Self {
+        Self::Text(text.map(str::to_owned))
+    }
+}
+
 impl From<Option<Timestamp>> for Value {
     fn from(at: Option<Timestamp>) -> Self {
         Self::Integer(at.map(Timestamp::as_microseconds))
@@ -162,6 +175,15 @@ macro_rules! text {
     };
 }
 
-text!(String, AuditId, JobId, TenantId, TokenId, UserId);
-text!(RoleName, TenantName, TokenName, UserName);
+text!(
+    String,
+    AuditId,
+    JobId,
+    RepoId,
+    TenantId,
+    TokenId,
+    UserId,
+    WorkspaceId
+);
+text!(RepoName, RoleName, TenantName, TokenName, UserName);
 text!(Permissions, Toolsets);

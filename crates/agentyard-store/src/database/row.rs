@@ -37,6 +37,19 @@ impl Row {
         u32::try_from(self.integer(column)?).map_err(|error| unreadable(column, error))
     }
 
+    /// A size, or none.
+    pub(crate) fn optional_size(&self, column: &'static str) -> Result<Option<u64>> {
+        self.optional_integer(column)?
+            .map(u64::try_from)
+            .transpose()
+            .map_err(|error| unreadable(column, error))
+    }
+
+    /// A size.
+    pub(crate) fn size(&self, column: &'static str) -> Result<u64> {
+        u64::try_from(self.integer(column)?).map_err(|error| unreadable(column, error))
+    }
+
     pub(crate) fn timestamp(&self, column: &'static str) -> Result<Timestamp> {
         self.integer(column).map(Timestamp::from_microseconds)
     }

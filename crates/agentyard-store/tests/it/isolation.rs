@@ -1,12 +1,12 @@
 //! Nothing crosses tenants: everything is tried from the other one.
 
-use agentyard_model::{AuditFilter, Role, TenantId, TokenFilter, Toolsets};
-use agentyard_store::{Error, NewUser, generate_token_secret};
+use agentyard_model::{AuditFilter, NewWorkspace, Role, TenantId, TokenFilter, Toolsets, WorkspaceFilter};
+use agentyard_store::{Error, MeasureChange, NewUser, generate_token_secret};
 use agentyard_testkit::on_both_databases;
 
 use crate::support::{
-    accepted, actions, below, create_tenant, create_token, create_user, event_in, new_token, owned_by, page,
-    permissions, role,
+    accepted, actions, add_repo, below, create_tenant, create_token, create_user, event_in, new_token,
+    new_workspace, open_workspace, owned_by, page, permissions, role,
 };
 
 on_both_databases!(users, async |database| {
@@ -160,4 +160,59 @@ on_both_databases!(working_directories, async |database| {
         directories.get(theirs, "ada").await.unwrap(),
         Some("/theirs".into())
     );
+});
+
+on_both_databases!(repositories_and_workspaces, async |database| {
+    let store = &database.store;
+    let ours = create_tenant(store, "ours").await.id;
+    let theirs = create_tenant(store, "theirs").await.id;
+    let repo = add_repo(store, theirs, "web").await;
+    let wanted = new_workspace(database.clock.now(), &repo, "main");
+    let workspace = open_workspace(store, &wanted).await;
+    let change = MeasureChange {
+        name: "opened",
+        count: 1,
+        total: 1,
+    };
+    store.measures().add(theirs, repo.id, &[change]).await.unwrap();
+
+    let (repos, workspaces) = (store.repos(), store.workspaces());
+    assert_eq!(repos.get(ours, &repo.name).await.unwrap(), None);
+    assert_eq!(repos.by_id(ours, repo.id).await.unwrap(), None);
+    assert_eq!(repos.by_url(ours, &repo.url).await.unwrap(), None);
+    assert_eq!(repos.list(ours, &page(10)).await.unwrap().items, []);
+    let removed = repos.remove(ours, repo.id, &event_in(ours, "try")).await;
+    assert!(matches!(removed, Err(Error::NotFound { .. })), "{removed:?}");
+
+    assert_eq!(workspaces.get(ours, workspace.id).await.unwrap(), None);
+    assert_eq!(workspaces.find(ours, repo.id, "main").await.unwrap(), None);
+    assert_eq!(
+        workspaces.by_name(ours, repo.id, &workspace.name).await.unwrap(),
+        None
+    );
+    let filter = WorkspaceFilter {
+        repo: Some(repo.id),
+        owner: None,
+        closed: true,
+    };
+    assert_eq!(workspaces.list(ours, &filter, &page(10)).await.unwrap().items, []);
+    assert!(!workspaces.closing(ours, workspace.id).await.unwrap());
+    let foreign = NewWorkspace {
+        tenant: ours,
+        ..wanted
+    };
+    let claimed = workspaces.claim(&foreign, &event_in(ours, "try")).await;
+    assert!(matches!(claimed, Err(Error::NotFound { .. })), "{claimed:?}");
+    store.measures().add(ours, repo.id, &[change]).await.unwrap();
+    assert_eq!(store.measures().of(ours, None).await.unwrap(), []);
+    assert_eq!(store.measures().of(ours, Some(repo.id)).await.unwrap(), []);
+
+    assert_eq!(
+        workspaces.get(theirs, workspace.id).await.unwrap(),
+        Some(workspace)
+    );
+    assert_eq!(store.measures().of(theirs, None).await.unwrap()[0].count, 1);
+    assert!(actions(store, ours).await.is_empty());
+    // The same name and address may be used again.
+    assert_ne!(add_repo(store, ours, "web").await.id, repo.id);
 });

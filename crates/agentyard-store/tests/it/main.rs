@@ -11,14 +11,18 @@ mod bootstrap;
 mod interruption;
 mod isolation;
 mod jobs;
+mod measures;
 mod narrowing;
 mod opening;
+mod repos;
 mod roles;
 mod tenants;
 mod tokens;
 mod trusted_repositories;
 mod users;
 mod working_directories;
+mod workspace_claims;
+mod workspaces;
 
 #[test]
 fn no_file_is_forgotten() {

@@ -13,7 +13,7 @@ use agentyard_testkit::on_both_databases;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
-const ALL: [AppliedMigration; 2] = [
+const ALL: [AppliedMigration; 3] = [
     AppliedMigration {
         version: 1,
         name: "foundation",
@@ -21,6 +21,10 @@ const ALL: [AppliedMigration; 2] = [
     AppliedMigration {
         version: 2,
         name: "trusted repositories",
+    },
+    AppliedMigration {
+        version: 3,
+        name: "workspaces",
     },
 ];
 
@@ -68,7 +72,7 @@ on_both_databases!(a_newer_database_is_left_alone, async |database| {
             error,
             Error::TooNew {
                 found: 9999,
-                known: 2
+                known: 3
             }
         ),
         "{error:?}"

@@ -1,11 +1,11 @@
 //! Short words for what most tests need.
 
 use agentyard_model::{
-    AuditEvent, AuditFilter, AuditRecord, Caller, Cursor, NewToken, PageRequest, Permissions, RoleName,
-    Secret, TenantId, Token, TokenId, UserId,
+    AuditEvent, AuditFilter, AuditRecord, Caller, Cursor, NewRepo, NewToken, NewWorkspace, PageRequest,
+    Permissions, Repo, RoleName, Secret, TenantId, Timestamp, Token, TokenId, UserId, Workspace,
 };
 use agentyard_store::{
-    Authenticated, Authentication, NewUser, Refused, Store, Tenant, User, generate_token_secret,
+    Added, Authenticated, Authentication, Claim, NewUser, Refused, Store, Tenant, User, generate_token_secret,
 };
 
 /// Something that the local user did.
@@ -93,6 +93,60 @@ pub(crate) async fn create_token(store: &Store, tenant: TenantId, new: NewToken)
         .await
         .unwrap();
     (token, secret)
+}
+
+/// A repository that Ada registers.
+pub(crate) fn new_repo(tenant: TenantId, name: &str) -> NewRepo {
+    NewRepo {
+        tenant,
+        name: name.parse().unwrap(),
+        url: format!("https://example.org/{name}.git"),
+        default_branch: None,
+        created_by: "user ada".to_owned(),
+    }
+}
+
+pub(crate) async fn add_repo(store: &Store, tenant: TenantId, name: &str) -> Repo {
+    let event = event_in(tenant, "repo_add");
+    match store.repos().add(&new_repo(tenant, name), &event).await.unwrap() {
+        Added::Added(repo) => repo,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A workspace that Ada wants, until her lease runs out in a minute. The repository has room for ten.
+pub(crate) fn new_workspace(now: Timestamp, repo: &Repo, branch: &str) -> NewWorkspace {
+    NewWorkspace {
+        tenant: repo.tenant,
+        repo: repo.id,
+        branch: branch.to_owned(),
+        name: format!("{}-1a2b3c4d", branch.replace('/', "-")),
+        agent: None,
+        task: None,
+        target: Some("main".to_owned()),
+        owner: "user ada".to_owned(),
+        lease_until: now.after(std::time::Duration::from_secs(60)),
+        limit: 10,
+    }
+}
+
+pub(crate) async fn claim(store: &Store, new: &NewWorkspace) -> Claim {
+    let event = event_in(new.tenant, "workspace_open");
+    store.workspaces().claim(new, &event).await.unwrap()
+}
+
+/// A workspace whose tree is there.
+pub(crate) async fn open_workspace(store: &Store, new: &NewWorkspace) -> Workspace {
+    let workspace = match claim(store, new).await {
+        Claim::New(workspace) | Claim::Reopened(workspace) => workspace,
+        other => panic!("{other:?}"),
+    };
+    store
+        .workspaces()
+        .opened(workspace.id, "overlay", Some("c0ffee"), new.lease_until)
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 pub(crate) async fn accepted(store: &Store, secret: &Secret) -> Authenticated {

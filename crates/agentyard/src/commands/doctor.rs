@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::doctor::{Examination, Look, examine};
 use crate::exit::Failure;
+use crate::namespace;
 use crate::platform::{self, Setting};
 use crate::{render, runtime};
 
@@ -33,6 +34,8 @@ pub(crate) fn doctor(setting: &Setting) -> Result<ExitCode, Failure> {
     let report = examine(&Examination {
         environment: &setting.environment,
         data_dir,
+        workspaces: &config.settings.workspaces,
+        trial: namespace::trial().ok(),
         database,
     });
     if setting.global.json {

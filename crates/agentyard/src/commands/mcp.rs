@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::serve::end_on_signal;
 use crate::cli::SelectionArgs;
 use crate::exit::Failure;
+use crate::namespace;
 use crate::platform::{self, Setting};
 use crate::runtime;
 use crate::telemetry::Face;
@@ -17,9 +18,16 @@ use crate::telemetry::Face;
 /// Serves the agent that started this process until it closes its side.
 pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<ExitCode, Failure> {
     let config = setting.config(platform::selection_flags(selection))?;
+    let server = setting.server()?;
+    let selection = platform::selection(&config.settings)?;
+    let presence =
+        (server.is_none() && namespace::is_of_use_to(&selection)).then(|| namespace::enter(&config));
     let runtime = runtime::one_thread()?;
     let _telemetry = setting.start_telemetry(&config, Face::Stdio)?;
-    if let Some(address) = setting.server()? {
+    if let Some(presence) = &presence {
+        namespace::log(presence);
+    }
+    if let Some(address) = server {
         let token = setting.token()?;
         runtime
             .block_on(bridge(tokio::io::stdin(), tokio::io::stdout(), &address, token))
@@ -35,7 +43,7 @@ pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<Exit
         &store,
         setting.own_roots()?,
         WorkingDirectories::of_process(platform::current_directory()?),
-        platform::selection(&config.settings)?,
+        selection,
     )?;
     let server = McpServer::for_process(platform, Caller::local());
     runtime.block_on(async {

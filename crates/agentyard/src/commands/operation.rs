@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use agentyard_model::Toolset;
 use agentyard_operations::{Entry, Registered, arguments_from_texts, registry};
 use agentyard_services::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -49,7 +50,9 @@ pub(crate) fn find(matches: &ArgMatches) -> Option<Result<Typed>> {
 
 fn group(noun: &'static str) -> Command {
     let about = match noun {
-        "git" => "Look at repositories",
+        "git" => "Look at repositories and change them",
+        "repo" => "Repositories that workspaces are made of",
+        "workspace" => "Branches in working trees of their own",
         "token" => "Make, list and revoke tokens",
         "audit" => "Search and verify the audit log",
         _ => noun,
@@ -76,10 +79,14 @@ fn leaf(name: &str, operation: &'static Registered, wanted: bool) -> Command {
 }
 
 fn arguments_of(operation: &'static Registered) -> impl Iterator<Item = Arg> {
-    operation
-        .properties()
-        .iter()
-        .map(|(name, schema)| argument(name, schema, operation.requires(name)))
+    operation.properties().iter().map(|(name, schema)| {
+        let argument = argument(name, schema, operation.requires(name));
+        if name == "path" && operation.entry().toolset == Toolset::Git {
+            argument.visible_alias("workspace")
+        } else {
+            argument
+        }
+    })
 }
 
 /// An argument that must be given stands by itself; all others have their names.
@@ -139,6 +146,10 @@ fn arguments(operation: &'static Registered, given: &ArgMatches) -> Result<Map<S
 pub(crate) fn path_argument(entry: &Entry) -> Option<&'static str> {
     registry()
         .find(entry.name)
-        .filter(|operation| operation.properties().contains_key("path"))
+        .filter(|operation| {
+            let known = operation.properties();
+            // Beside a workspace, a path is one inside it.
+            known.contains_key("path") && !known.contains_key("workspace")
+        })
         .map(|_| "path")
 }

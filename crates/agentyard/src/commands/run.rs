@@ -7,13 +7,16 @@ use std::time::Duration;
 use agentyard_gateway::RemoteServer;
 use agentyard_model::Caller;
 use agentyard_operations::{Context, Face, Progress, Reply, Selection, Step};
-use agentyard_services::{ErrorKind, Result, WorkingDirectories};
+use agentyard_sandbox::namespace::Presence;
+use agentyard_services::{ErrorKind, Result, WorkingDirectories, WorkspaceReference};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::operation::{Typed, path_argument};
+use crate::config::{Config, Loaded};
 use crate::exit::Failure;
+use crate::namespace;
 use crate::platform::{self, Setting};
 use crate::telemetry::Face as TelemetryFace;
 use crate::{render, runtime};
@@ -25,16 +28,20 @@ const UNNOTICED: Duration = Duration::from_millis(300);
 pub(crate) fn run(setting: &Setting, typed: Result<Typed>) -> std::result::Result<ExitCode, Failure> {
     let caller = Caller::local();
     let typed = typed.map_err(|error| Failure::service(&error, &caller.request_id))?;
-    let runtime = runtime::one_thread()?;
     let json = setting.global.json;
     match setting.server()? {
         Some(address) => {
+            let runtime = runtime::one_thread()?;
             let server = RemoteServer::new(&address, setting.token()?)?;
             let answer = runtime.block_on(server.call(typed.operation, typed.arguments))?;
             show_remote(&answer, json)
         }
         None => {
-            let reply = runtime.block_on(here(setting, typed, &caller))?;
+            let config = setting.config(Vec::new())?;
+            let presence =
+                namespace::is_of_use_to_command(&typed, &config).then(|| namespace::enter(&config));
+            let runtime = runtime::one_thread()?;
+            let reply = runtime.block_on(here(setting, &config, presence, typed, &caller))?;
             show(reply, json)
         }
     }
@@ -42,21 +49,30 @@ pub(crate) fn run(setting: &Setting, typed: Result<Typed>) -> std::result::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-async fn here(setting: &Setting, mut typed: Typed, caller: &Caller) -> std::result::Result<Reply, Failure> {
-    let config = setting.config(Vec::new())?;
-    let _telemetry = setting.start_telemetry(&config, TelemetryFace::Command)?;
+async fn here(
+    setting: &Setting,
+    config: &Loaded<Config>,
+    presence: Option<Presence>,
+    mut typed: Typed,
+    caller: &Caller,
+) -> std::result::Result<Reply, Failure> {
+    let _telemetry = setting.start_telemetry(config, TelemetryFace::Command)?;
+    if let Some(presence) = &presence {
+        namespace::log(presence);
+    }
     let directory = platform::current_directory()?;
     if let Some(name) = path_argument(typed.operation.entry())
         && let Some(Value::String(path)) = typed.arguments.get_mut(name)
         && path != "."
+        && !is_workspace(path)
     {
         *path = platform::absolute(path.as_ref())?.to_string_lossy().into_owned();
     }
-    let store = platform::store_if_needed(&config);
+    let store = platform::store_if_needed(config);
     let platform = platform::platform(
         setting,
         platform::Behalf::Person,
-        &config,
+        config,
         &store,
         setting.own_roots()?,
         WorkingDirectories::of_process(directory),
@@ -116,5 +132,14 @@ fn show_remote(answer: &Value, json: bool) -> std::io::Result<()> {
     match answer["text"].as_str() {
         Some(text) if !json => render::text(text),
         _ => render::answer(answer, json),
+    }
+}
+
+/// Whether a path stands for a workspace: `repository/branch` only where there is no such directory.
+fn is_workspace(path: &str) -> bool {
+    match WorkspaceReference::read(path) {
+        Some(WorkspaceReference::Id(_)) => true,
+        Some(WorkspaceReference::Branch { .. }) => !std::path::Path::new(path).exists(),
+        None => false,
     }
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::ServeArgs;
 use crate::config::{Config, Loaded, Override};
 use crate::exit::Failure;
+use crate::namespace;
 use crate::platform::{self, Setting};
 use crate::runtime;
 use crate::telemetry::{Face, Telemetry};
@@ -26,8 +27,10 @@ const FIRST_TOKEN: &str = "first-administrator";
 /// Serves until a signal says to stop.
 pub(crate) fn serve(setting: &Setting, arguments: &ServeArgs) -> Result<ExitCode, Failure> {
     let config = setting.config(flags(setting, arguments)?)?;
+    let presence = namespace::enter(&config);
     let runtime = runtime::all_threads()?;
     let telemetry = setting.start_telemetry(&config, Face::Server)?;
+    namespace::log(&presence);
     runtime.block_on(run(setting, &config, arguments, &telemetry))?;
     telemetry.shutdown();
     Ok(ExitCode::SUCCESS)

@@ -82,6 +82,8 @@ fn this_machine_can_be_examined() {
     let report = examine(&Examination {
         environment: &Environment::of(&[("PATH", path)]),
         data_dir: Ok(directory.path()),
+        workspaces: &WorkspaceSettings::default(),
+        trial: None,
         database: Ok("SQLite".to_owned()),
     });
     let whats: Vec<_> = report.rows.iter().map(|row| row.finding.what).collect();
@@ -92,6 +94,7 @@ fn this_machine_can_be_examined() {
             "database",
             "data directory",
             "git confinement",
+            "workspaces",
             "user namespaces",
             "bubblewrap",
             "cgroups",

@@ -11,6 +11,7 @@ mod command_line;
 mod credentials;
 mod generated;
 mod git_host;
+mod namespace;
 mod robustness;
 mod secrets;
 mod serve;

@@ -5,7 +5,7 @@ use agentyard_git as git;
 use crate::error::{Error, ErrorKind};
 
 /// What the git port's failure means to a client.
-pub(super) fn from_git(error: git::Error) -> Error {
+pub(crate) fn from_git(error: git::Error) -> Error {
     use git::Error as GitError;
     let message = error.to_string();
     match error {
@@ -16,7 +16,8 @@ pub(super) fn from_git(error: git::Error) -> Error {
         ),
         GitError::NotFound { .. } | GitError::NotADirectory { .. } | GitError::NotARepository { .. } => Error::not_found(message),
         GitError::UnknownRevision { .. } => Error::not_found(message).because(error),
-        GitError::RepositoryEscapes { .. } | GitError::RepositoryMalformed { .. } | GitError::ForeignOwner { .. } => {
+        GitError::RepositoryEscapes { .. } | GitError::RepositoryMalformed { .. } | GitError::ForeignOwner { .. }
+        | GitError::UnknownOwner { .. } => {
             Error::new(ErrorKind::Forbidden, message)
         }
         GitError::UnsupportedRepository { .. } => Error::invalid(message),

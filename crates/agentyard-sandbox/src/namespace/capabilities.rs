@@ -1,0 +1,36 @@
+//! What a process may do inside: next to nothing, until it mounts.
+//!
+//! The kernel gives whoever enters every capability over the namespace. All but those that a mount needs are given up
+//! for good, and those are in effect only while one is made. None reaches another program: the kernel takes them from
+//! whoever is not root inside, and nobody is.
+
+use rustix::io;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+/// To mount, and to work in the directory that overlayfs keeps for itself, which it makes with mode 0. overlayfs goes
+/// on to use what the process had that mounted it.
+const MOUNTING: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::DAC_OVERRIDE);
+
+/// Keeps what mounting needs, and puts nothing into effect.
+pub(super) fn lay_down() -> io::Result<()> {
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: CapabilitySet::empty(),
+            permitted: MOUNTING,
+            inheritable: CapabilitySet::empty(),
+        },
+    )
+}
+
+/// Puts what mounting needs into effect, for this thread.
+pub(super) fn take_up() -> io::Result<()> {
+    let sets = capabilities(None)?;
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: sets.permitted & MOUNTING,
+            ..sets
+        },
+    )
+}
