@@ -17,6 +17,7 @@ mod reference;
 mod syncing;
 mod tending;
 mod undoing;
+mod visiting;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
