@@ -6,7 +6,9 @@
 //!   it may know about the person as whom it runs is given to it ([`GitPerson`]).
 //! - What is on [`Repository`] reads, in this process: it starts no other, opens no connection, and writes
 //!   nothing. A status does not even refresh the index.
-//! - What is on [`Work`] changes a repository, through the `git` program ([`Git`]).
+//! - What is on [`Work`] changes a repository, through the `git` program ([`Git`]). Checkpoints alone are written in
+//!   this process, as objects and references of their own: one is made after every change.
+//! - What is on [`Trees`] keeps repositories and working trees of our own, in the data directory.
 //! - A repository's content is an attacker's: its configuration, attributes, links and ownership are checked
 //!   or ignored such that they can neither run a program nor lead to a file outside the roots. [`Repository`]
 //!   says how.

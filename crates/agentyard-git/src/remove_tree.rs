@@ -20,27 +20,36 @@ const MAX_DEPTH: usize = 100;
 /// How often that is done. A path that takes more was made by somebody who means no good.
 const MAX_MOVES: usize = 10_000;
 
+/// How often is begun anew.
+const MAX_ROUNDS: usize = 1_000;
+
 /// Removes the directory `name` of `parent`. One that is not there is no failure.
 pub(crate) fn remove_tree(parent: &Confined, name: &OsStr, cancel: &AtomicBool) -> Result<(), Error> {
     let removal = Removal {
         shown: shown(&parent.path().join(name)),
         cancel,
         moved: Cell::new(0),
+        is_left: Cell::new(false),
     };
     let top = match open(parent.directory(), name.as_bytes()) {
         Ok(top) => top,
         Err(Errno::NOENT) => return Ok(()),
         Err(errno) => return Err(removal.failed(errno)),
     };
-    // Once for what is there, and again for what was moved up meanwhile.
-    loop {
-        let moved = removal.moved.get();
+    // Once for what is there, and again for what was moved up, or put there by somebody, meanwhile.
+    for _ in 0..MAX_ROUNDS {
+        removal.is_left.set(false);
         removal.empty(&top, &top, 0)?;
-        if removal.moved.get() == moved {
-            break;
+        if removal.is_left.get() {
+            continue;
+        }
+        match rustix::fs::unlinkat(parent.directory(), name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+            Err(errno) => return Err(removal.failed(errno)),
         }
     }
-    rustix::fs::unlinkat(parent.directory(), name, AtFlags::REMOVEDIR).map_err(|errno| removal.failed(errno))
+    Err(removal.failed(Errno::NOTEMPTY))
 }
 
 struct Removal<'a> {
@@ -49,6 +58,8 @@ struct Removal<'a> {
     cancel: &'a AtomicBool,
     /// How many directories were moved up.
     moved: Cell<usize>,
+    /// Whether anything was left in this round.
+    is_left: Cell<bool>,
 }
 
 impl Removal<'_> {
@@ -73,19 +84,27 @@ impl Removal<'_> {
                     self.move_up(top, directory, name)?;
                     continue;
                 }
-                let child = open(directory.as_fd(), name.to_bytes()).map_err(failed)?;
+                let child = match open(directory.as_fd(), name.to_bytes()) {
+                    Err(Errno::NOENT) => continue,
+                    other => other.map_err(failed)?,
+                };
                 self.empty(top, &child, depth + 1)?;
                 AtFlags::REMOVEDIR
             } else {
                 AtFlags::empty()
             };
-            unlink(directory, name, flags).map_err(failed)?;
+            match unlink(directory, name, flags) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(Errno::NOTEMPTY | Errno::EXIST) => self.is_left.set(true),
+                Err(errno) => return Err(failed(errno)),
+            }
         }
         Ok(())
     }
 
     /// Puts a directory that lies too deep to the top, under a name that nothing has there.
     fn move_up(&self, top: &OwnedFd, directory: &OwnedFd, name: &CStr) -> Result<(), Error> {
+        self.is_left.set(true);
         while self.moved.get() < MAX_MOVES {
             self.moved.set(self.moved.get() + 1);
             let there = format!(".removed-{}", self.moved.get());
@@ -154,7 +173,7 @@ mod tests {
             directory.path().join("top").as_os_str().as_bytes(),
         )
         .unwrap();
-        for _ in 0..3_000 {
+        for _ in 0..350 {
             rustix::fs::symlinkat(directory.path().join("beside"), &here, "link").unwrap();
             rustix::fs::mkdirat(&here, "deeper", 0o700.into()).unwrap();
             here = open_child_directory(&here, b"deeper").unwrap();

@@ -15,6 +15,7 @@ mod output;
 mod schema;
 mod texts;
 
+mod live;
 mod measure;
 mod registry;
 mod selection;
@@ -26,6 +27,8 @@ mod repos;
 
 mod workspaces;
 
+mod build;
+
 mod identities;
 
 mod tokens;
@@ -36,7 +39,9 @@ use std::sync::OnceLock;
 
 pub use agentyard_services::{Progress, Step};
 pub use arguments::nearest;
+pub use build::run_end_object;
 pub use level::Level;
+pub use live::{Live, LiveEnd};
 pub use operation::{Access, Context, Effect, Method, Operation, Route};
 pub use output::{Output, Presentation, Reply};
 pub use registry::{Entry, Face, Registered, Registry};
@@ -51,6 +56,7 @@ pub fn registry() -> &'static Registry {
             git::ALL,
             repos::ALL,
             workspaces::ALL,
+            build::ALL,
             identities::ALL,
             tokens::ALL,
             audit::ALL,

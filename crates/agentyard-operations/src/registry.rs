@@ -34,6 +34,8 @@ pub struct Entry {
     pub route: Route,
     /// Other routes to it.
     pub also: &'static [Route],
+    /// The list among its arguments that a command line takes without its name.
+    pub words: Option<&'static str>,
     levels: &'static [LevelledField],
     input_schema: fn() -> Map<String, Value>,
     output_schema: fn() -> Map<String, Value>,
@@ -61,6 +63,7 @@ impl Entry {
             reaches_out: O::REACHES_OUT,
             route: O::ROUTE,
             also: O::ALSO,
+            words: O::WORDS,
             levels: <O::Output as Output>::LEVELS,
             input_schema: schema::of_input::<O::Input>,
             output_schema: schema::of::<O::Output>,

@@ -37,6 +37,8 @@ mod repositories;
 
 mod files;
 
+mod runs;
+
 use std::sync::Arc;
 
 use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
@@ -71,7 +73,7 @@ pub use agentyard_git::{
     Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
 };
 pub use agentyard_git::{CollidingFile, CollisionKind};
-pub use agentyard_sandbox::Tool;
+pub use agentyard_sandbox::{Stream as OutputStream, Tool};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
@@ -95,6 +97,10 @@ pub use repositories::{
     Remotes, Repositories, RepositorySettings, RepositorySnapshot, RepositoryStatus, ResetRequest,
     SequenceMode, ShowRequest, Shown, Snapshot, StashRequest, Stashes, Step as WrapupStep, TagAnswer,
     TagMode, TagRequest, WorkingDirectoryNeeds, WorktreeAnswer, WorktreeMode, WorktreeRequest, Wrapup,
+};
+pub use runs::{
+    Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
+    RunHappening, RunSettings, Runs, Waiting,
 };
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
@@ -123,12 +129,14 @@ pub struct Services {
     pub repositories: Repositories,
     /// Files.
     pub files: Files,
+    /// Commands.
+    pub runs: Runs,
 }
 
 impl Services {
     /// The services over these ports. Nothing is opened yet.
     #[must_use]
-    pub fn new(store: &Store, settings: RepositorySettings, clock: Clock) -> Self {
+    pub fn new(store: &Store, settings: RepositorySettings, runs: RunSettings, clock: Clock) -> Self {
         let RepositorySettings {
             roots,
             working_directories,
@@ -187,6 +195,7 @@ impl Services {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             files: Files::new(places.clone(), machine, false),
+            runs: Runs::new(runs, places.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
             workspaces,

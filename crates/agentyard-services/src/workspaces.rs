@@ -18,6 +18,7 @@ mod reference;
 mod syncing;
 mod tending;
 mod undoing;
+mod visiting;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -6,6 +6,7 @@
 //! that serde can read and write.
 
 mod aliases;
+mod build;
 mod deserialize;
 mod environment;
 mod error;
@@ -34,6 +35,7 @@ use agentyard_store::StoreSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use build::{BuildSettings, SandboxSettings};
 pub(crate) use environment::Environment;
 pub(crate) use error::ConfigError;
 pub(crate) use loader::Loaded;
@@ -69,6 +71,10 @@ pub(crate) struct Config {
     pub(crate) repos: Vec<RepoEntry>,
     /// Working trees of registered repositories.
     pub(crate) workspaces: WorkspaceSettings,
+    /// Where commands run.
+    pub(crate) sandbox: SandboxSettings,
+    /// What commands may take.
+    pub(crate) build: BuildSettings,
     /// What answers look like.
     pub(crate) output: OutputSettings,
     /// What is logged, and how.

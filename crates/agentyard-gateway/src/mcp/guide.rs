@@ -38,7 +38,10 @@ fn about(toolset: Toolset) -> &'static str {
             "workspace: workspace_open gives a branch in a working tree of its own, at once; pass its id as `workspace`. \
              Every change there leaves a checkpoint, and workspace_undo goes back to any of them."
         }
-        Toolset::Build => "build: files, searches, make and commands in a `workspace`.",
+        Toolset::Build => {
+            "build: files, searches, make and commands in a `workspace`. A command that goes on longer than its call \
+             waits answers `running`; call again with its `run` and `after` for the rest."
+        }
         Toolset::Core => "core: whoami tells who you are and what you may do.",
         Toolset::Admin => "admin: tokens (each shown once, when it is made) and the audit log.",
     }

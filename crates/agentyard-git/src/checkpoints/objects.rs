@@ -3,6 +3,7 @@
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::objs::tree::{Editor, Entry, EntryKind};
 use gix::objs::{Kind, Tree, Write as _, WriteTo as _};
+use jiff::Timestamp;
 
 use crate::Error;
 
@@ -92,6 +93,15 @@ impl<'a> Objects<'a> {
             self.written.push(id);
         }
         Ok(id)
+    }
+}
+
+/// Who makes commits and references, whoever works: they are the machine's own notes.
+pub(super) fn maker() -> gix::actor::Signature {
+    gix::actor::Signature {
+        name: "Agentyard".into(),
+        email: "agentyard@localhost".into(),
+        time: gix::date::Time::new(Timestamp::now().as_second(), 0),
     }
 }
 

@@ -9,11 +9,11 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
-use super::Trees;
 use super::checkout::{Target, check_out};
 use super::layout::{check_name, entries, failed, make_directory, make_root, open_root};
 use super::lock::hold;
 use super::mirror::sync_directory;
+use super::{Trees, Way};
 use crate::descriptor::{open_child_directory, open_child_file};
 use crate::program::Git;
 use crate::remove_tree::remove_tree;
@@ -22,9 +22,6 @@ use crate::{Confined, Error, ObjectId, Progress, Repository};
 
 /// A base that differs in more paths than this from what is wanted is of no use.
 const MAX_DIFFERING: usize = 2_000;
-
-/// One that differs in no more than this serves as well as a new one.
-const NEAR: usize = 100;
 
 /// So many bases are compared at most, the newest first.
 const MAX_COMPARED: usize = 16;
@@ -58,7 +55,8 @@ impl Base {
 }
 
 impl Trees {
-    /// Has a base ready for a commit, in the background. Nothing is done where there is one nearby.
+    /// Has a base ready for a commit, in the background: views of it then open at once. That takes as long as a
+    /// checkout, and its space on disk until it is pruned; views open over a base nearby too, only not as fast.
     pub fn refresh_base(
         &self,
         git: &Git,
@@ -68,13 +66,12 @@ impl Trees {
         report: &(dyn Fn(Progress) + Sync),
     ) -> Result<(), Error> {
         check_name("repository", key)?;
-        let mirror = self.open_mirror(key)?;
-        match self.nearest_base(&mirror, key, commit, cancel)? {
-            Some((_, distance)) if distance <= NEAR => Ok(()),
-            _ => self
-                .make_base(git, &mirror, key, commit, cancel, report)
-                .map(drop),
+        if self.way()? == Way::Checkout || self.base(key, commit).is_some() {
+            return Ok(());
         }
+        let mirror = self.open_mirror(key)?;
+        self.make_base(git, &mirror, key, commit, cancel, report)
+            .map(drop)
     }
 
     /// Removes the bases that no view on disk stands on, but for those of the commits in `keep`, and what processes
@@ -171,8 +168,8 @@ impl Trees {
         let bases = make_root(&self.bases_path(key))?;
         let name = format!("{NEW}{commit}");
         let path = bases.path().join(&name);
-        // Whoever holds the lock of the directory makes the base. It is renamed in the end, so that one who waited
-        // holds the lock of what is a base by then.
+        // Whoever holds the lock of the directory makes the base. It is removed in the end, so that one who waited
+        // holds the lock of something that is gone.
         let _held = loop {
             if let Some(base) = self.base(key, commit) {
                 return Ok(base);
@@ -186,29 +183,31 @@ impl Trees {
                 break directory;
             }
         };
-        let new = open_root(&path)?;
-        // What somebody left who died.
+        let making = open_root(&path)?;
+        // What somebody left who died. A git that outlived them still writes there: each attempt has its own place.
         for left in entries(&path)? {
-            let _ = std::fs::remove_file(path.join(&left));
-            remove_tree(&new, left.as_ref(), cancel)?;
+            if std::fs::remove_file(path.join(&left)).is_err() {
+                remove_tree(&making, left.as_ref(), cancel)?;
+            }
         }
-        let tree = make_tree(&path)?;
+        let attempt = format!("{:016x}", getrandom::u64().unwrap_or_default());
+        let new = make_root(&path.join(&attempt))?;
+        let tree = make_tree(new.path())?;
         let target = Target {
             tree: &tree,
             index_directory: &new,
             index: "index",
         };
-        check_out(git, mirror, &target, (None, commit), cancel, report)?;
-        settle(&new)?;
-        rustix::fs::renameat_with(
-            bases.directory(),
-            &*name,
-            bases.directory(),
-            commit.to_string(),
-            RenameFlags::NOREPLACE,
-        )
-        .map_err(failed("made", &path))?;
-        sync_directory(&bases)?;
+        let made = check_out(git, mirror, &target, (None, commit), cancel, report)
+            .and_then(|()| settle(&new))
+            .and_then(|()| {
+                let (from, to) = (making.directory(), bases.directory());
+                rustix::fs::renameat_with(from, &*attempt, to, commit.to_string(), RenameFlags::NOREPLACE)
+                    .map_err(failed("made", &path))
+            })
+            .and_then(|()| sync_directory(&bases));
+        let removed = remove_tree(&bases, name.as_ref(), &AtomicBool::new(false));
+        made.and(removed)?;
         self.base(key, commit).ok_or_else(|| {
             Error::state(
                 format!("the base of {commit} was removed as soon as it was made"),

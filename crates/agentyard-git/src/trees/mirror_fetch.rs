@@ -37,10 +37,6 @@ const TRACKED: &str = "refs/remotes/origin/";
 impl Trees {
     /// Fetches what is new on the remote. Branches that it has no more are forgotten; those of workspaces, and tags,
     /// stay as they are.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "from where, for whom, until when, and whom to tell"
-    )]
     pub fn fetch_mirror(
         &self,
         git: &Git,

@@ -35,7 +35,7 @@ impl Fixture {
         git(&source, &["commit", "--quiet", "--message", "second"]);
         let trees = Trees::new(TreeSettings {
             directory: directory.path().join("data"),
-            way: None,
+            way: Some(super::Way::Overlay),
             obstacle: None,
         });
         let commit = git(&source, &["rev-parse", "HEAD"]).trim().parse().unwrap();

@@ -131,6 +131,41 @@ fn it_works_in_a_linked_working_tree() {
 }
 
 #[test]
+fn it_works_in_a_working_tree_of_a_mirror() {
+    let yard = Yard::empty();
+    let source = yard.path("source");
+    fs::create_dir(&source).unwrap();
+    yard.git_in(&source, &["init", "--quiet", "--initial-branch=main"]);
+    fs::write(source.join("file"), "content\n").unwrap();
+    yard.git_in(&source, &["add", "file"]);
+    yard.git_in(&source, &["commit", "--quiet", "-m", "first"]);
+    yard.git(&["clone", "--quiet", "--bare", "source", "mirror.git"]);
+    let tree = yard.path("tree");
+    let add = [
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "task",
+        &tree.to_string_lossy(),
+    ];
+    yard.git_in(&yard.path("mirror.git"), &add);
+    let repository = || Repository::open(&yard.confined("tree")).unwrap();
+    fs::write(tree.join("new"), "x\n").unwrap();
+    let before = whole_state_in(&yard, &tree);
+    yard.work_in(&repository(), |work| work.checkpoint(&series(), &NOTE))
+        .unwrap();
+    yard.git_in(&tree, &["add", "--all"]);
+    yard.git_in(&tree, &["commit", "--quiet", "-m", "second"]);
+    let name = CheckpointName::Number(1);
+    yard.work_in(&repository(), |work| {
+        work.restore_checkpoint(&series(), &name, &NOTE)
+    })
+    .unwrap();
+    assert_eq!(whole_state_in(&yard, &tree), before);
+}
+
+#[test]
 fn a_branch_is_not_pulled_away_from_under_another_working_tree() {
     let yard = Yard::with_commit();
     checkpoint(&yard);

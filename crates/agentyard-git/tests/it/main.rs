@@ -70,6 +70,7 @@ mod status_watched_changes;
 mod status_watched_differential;
 mod tagging;
 mod tags;
+mod trees_killed;
 mod trees_mirrors;
 mod trees_recovery;
 mod trees_support;

@@ -120,8 +120,8 @@ impl Measures {
     }
 
     /// A push was tried this many times more.
-    pub(super) fn push_retries(&self, workspace: &Workspace, retries: usize) {
-        self.counted(owner(workspace), Measure::PushRetries, retries as u64);
+    pub(super) fn push_retries(&self, workspace: &Workspace, retries: u32) {
+        self.counted(owner(workspace), Measure::PushRetries, u64::from(retries));
     }
 
     /// How many workspaces are open now, of all tenants, and how much disk they use.

@@ -1,8 +1,15 @@
-//! The services over a real platform: real git, a real database, a fixed clock.
+//! The services over a real platform: real git, a real database, real processes, a fixed clock.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod repos;
+mod runs;
+
+/// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
+#[test]
+fn leader() {
+    let _ = agentyard_testkit::lead();
+}
 
 #[test]
 fn no_file_is_forgotten() {

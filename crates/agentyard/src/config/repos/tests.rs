@@ -1,7 +1,6 @@
 use std::io::Write as _;
 
 use super::super::{Config, Environment, Loaded, load};
-use super::*;
 
 fn from_file(text: &str) -> Result<Loaded<Config>, String> {
     let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
