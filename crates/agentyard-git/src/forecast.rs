@@ -40,6 +40,8 @@ pub struct Contender {
     pub head: ObjectId,
     /// The files as they are, work that is not committed included. None when they are those of the head.
     pub work: Option<Arc<WorkingTree>>,
+    /// The commit with which it is to be merged in the end, if there is one.
+    pub target: Option<ObjectId>,
 }
 
 /// Who would conflict with whom.
@@ -53,7 +55,7 @@ pub struct Forecast {
     pub compared: usize,
     /// How many of them cannot be foreseen, because one side changed too many files.
     pub uncompared: usize,
-    /// Contenders that were left out: what should be their head or tree is not, or is damaged.
+    /// Contenders that were left out: what should be their head, tree or target is none, or is damaged.
     pub unreadable: Vec<usize>,
 }
 
@@ -104,30 +106,35 @@ pub enum CollisionKind {
 pub const MAX_COLLIDING_FILES: usize = 100;
 
 impl Repository {
-    /// Foresees the merge of every two contenders, and of each with the target.
+    /// Foresees the merge of every two contenders, and of each with its target. With a `focus`, only what that one
+    /// takes part in.
     pub fn forecast(
         &self,
         forecasts: &Forecasts,
         contenders: &[Contender],
-        target: Option<ObjectId>,
+        focus: Option<usize>,
         cancel: &AtomicBool,
     ) -> Result<Forecast, Error> {
-        let mut forecast = Forecast::default();
         let workers = Workers::new(self, forecasts, contenders, cancel);
         let (tips, unreadable) = workers.tips()?;
-        forecast.unreadable = unreadable;
-        let target = target.map(|target| workers.target(target)).transpose()?;
-
+        let mut forecast = Forecast {
+            unreadable,
+            ..Forecast::default()
+        };
+        let is_wanted = |number| focus.is_none_or(|focus| focus == number);
         let mut matches = Vec::new();
-        for (at, (number, ours)) in tips.iter().enumerate() {
+        for (at, ours) in tips.iter().enumerate() {
             // Work is merged into the target, which is therefore the side whose attributes hold.
+            let target = ours.target.filter(|_| is_wanted(ours.number));
             matches.extend(target.map(|target| Match {
-                names: (*number, None),
-                tips: [target, *ours],
+                names: (ours.number, None),
+                tips: [target, ours.tip],
             }));
-            matches.extend(tips[at + 1..].iter().map(|(other, theirs)| Match {
-                names: (*number, Some(*other)),
-                tips: [*ours, *theirs],
+            let others = tips[at + 1..].iter();
+            let others = others.filter(|theirs| is_wanted(ours.number) || is_wanted(theirs.number));
+            matches.extend(others.map(|theirs| Match {
+                names: (ours.number, Some(theirs.number)),
+                tips: [ours.tip, theirs.tip],
             }));
         }
         forecast.compared = matches.len();

@@ -72,6 +72,7 @@ pub use agentyard_git::{
 pub use agentyard_git::{
     Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
 };
+pub use agentyard_git::{CollidingFile, CollisionKind};
 pub use agentyard_sandbox::{Stream as OutputStream, Tool};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
@@ -105,8 +106,9 @@ pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
 pub use working_directories::WorkingDirectories;
 pub use workspaces::{
-    CloseRequest, Closed, OpenRequest, Opened, SyncRequest, Synced, Undone, WorkspaceDetails,
-    WorkspaceListing, WorkspaceReference, WorkspaceSettings, Workspaces,
+    CloseRequest, Closed, ConflictsRequest, ForeseenConflict, OpenRequest, Opened, Opponent, SyncRequest,
+    Synced, Undone, WorkspaceConflicts, WorkspaceDetails, WorkspaceListing, WorkspaceReference,
+    WorkspaceSettings, Workspaces,
 };
 
 /// Everything that the platform does.

@@ -36,8 +36,15 @@ pub(super) struct Workers<'a> {
     cancel: &'a AtomicBool,
 }
 
-/// For each that is readable, its number and what it stands for; then the numbers of those that are not.
-type Tips = (Vec<(usize, Tip)>, Vec<usize>);
+/// A contender and its target.
+pub(super) struct Numbered {
+    pub(super) number: usize,
+    pub(super) tip: Tip,
+    pub(super) target: Option<Tip>,
+}
+
+/// Those that can be read, and the numbers of those that cannot.
+type Tips = (Vec<Numbered>, Vec<usize>);
 
 /// Fewer merges are not worth a thread.
 const MATCHES_PER_THREAD: usize = 16;
@@ -72,22 +79,12 @@ impl<'a> Workers<'a> {
         let (mut tips, mut unreadable) = (Vec::new(), Vec::new());
         for (number, contender) in self.contenders.iter().enumerate() {
             check_cancelled(self.cancel)?;
-            let head = contender.head.into();
-            let tree = contender.work.as_ref().map(|work| work.tree.into());
-            let of_head = tree_of(&local, head);
-            let is_tree = |tree| local.find_tree(tree).is_ok();
-            match of_head.map(|of_head| tree.unwrap_or(of_head)) {
-                Ok(tree) if is_tree(tree) => tips.push((number, Tip { head, tree })),
-                Ok(_) | Err(_) => unreadable.push(number),
+            match tips_of(&local, contender) {
+                Ok((tip, target)) => tips.push(Numbered { number, tip, target }),
+                Err(_) => unreadable.push(number),
             }
         }
         Ok((tips, unreadable))
-    }
-
-    pub(super) fn target(&self, target: ObjectId) -> Result<Tip, Error> {
-        let head = target.into();
-        let tree = tree_of(&self.repository.local(), head)?;
-        Ok(Tip { head, tree })
     }
 
     /// A handle for one thread that knows the work which nobody committed, and writes to memory.
@@ -245,6 +242,24 @@ impl Worker<'_, '_, '_> {
         forecasts.keep_side(*rules, [base, tip], side.clone());
         Ok(side)
     }
+}
+
+/// What a contender and its target stand for.
+fn tips_of(local: &gix::Repository, contender: &Contender) -> Result<(Tip, Option<Tip>), Error> {
+    let committed = |commit: ObjectId| {
+        let head = commit.into();
+        let tree = tree_of(local, head)?;
+        Ok(Tip { head, tree })
+    };
+    let mut tip = committed(contender.head)?;
+    if let Some(work) = &contender.work {
+        tip.tree = work.tree.into();
+    }
+    let tree = tip.tree;
+    local
+        .find_tree(tree)
+        .map_err(Error::read(format!("tree {tree}")))?;
+    Ok((tip, contender.target.map(committed).transpose()?))
 }
 
 impl Verdict {

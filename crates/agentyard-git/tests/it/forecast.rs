@@ -44,15 +44,21 @@ fn contenders(yard: &Yard, branches: &[&str]) -> Vec<Contender> {
         name: (*branch).to_owned(),
         head: id(yard, branch),
         work: None,
+        target: None,
     };
     branches.iter().map(contender).collect()
 }
 
 fn forecast(yard: &Yard, branches: &[&str], target: Option<&str>) -> Forecast {
     let target = target.map(|target| id(yard, target));
-    yard.open()
-        .forecast(&Forecasts::default(), &contenders(yard, branches), target, &GO_ON)
-        .unwrap()
+    let mut contenders = contenders(yard, branches);
+    for contender in &mut contenders {
+        contender.target = target;
+    }
+    let answer = yard
+        .open()
+        .forecast(&Forecasts::default(), &contenders, None, &GO_ON);
+    answer.unwrap()
 }
 
 /// Who collides with whom, in which files.
@@ -90,6 +96,27 @@ fn pairs_and_the_target_are_told_apart() {
         [(1, None, vec![("file", CollisionKind::Content)])]
     );
     assert_eq!((found.compared, found.uncompared), (6, 0));
+}
+
+#[test]
+fn a_focus_leaves_out_what_others_have_with_each_other() {
+    let [a, b, c] = ["a", "b", "c"].map(|new| lines(Some((0, new))));
+    let yard = branches(&[
+        ("one", &[("file", &a)]),
+        ("two", &[("file", &b)]),
+        ("three", &[("file", &c)]),
+    ]);
+    let contenders = contenders(&yard, &["one", "two", "three"]);
+    let answer = yard
+        .open()
+        .forecast(&Forecasts::default(), &contenders, Some(1), &GO_ON);
+    let found = answer.unwrap();
+    let content = || vec![("file", CollisionKind::Content)];
+    assert_eq!(
+        told(&found.pairs),
+        [(0, Some(1), content()), (1, Some(2), content())]
+    );
+    assert_eq!(found.compared, 2);
 }
 
 #[test]

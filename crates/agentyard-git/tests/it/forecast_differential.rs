@@ -302,6 +302,7 @@ fn forecasts(yard: &Yard, pairs: &[(String, String)]) -> Vec<Answer> {
             name: name.clone(),
             head: heads[name],
             work: None,
+            target: None,
         };
         let contenders = [contender(ours), contender(theirs)];
         let forecast = repository.forecast(&cache, &contenders, None, &GO_ON).unwrap();
