@@ -28,13 +28,13 @@ impl Role {
         };
         let (toolsets, permissions): (Toolsets, Permissions) = match name {
             "dev" => (
-                Toolsets::of(&[Toolset::Git, Toolset::Core]),
+                Toolsets::of(&[Toolset::Git, Toolset::Workspace, Toolset::Build, Toolset::Core]),
                 [ProjectRead, ProjectWrite, AgentRun, SecretRead]
                     .into_iter()
                     .collect(),
             ),
             "ops" => (
-                Toolsets::of(&[Toolset::Git, Toolset::Core]),
+                Toolsets::of(&[Toolset::Git, Toolset::Workspace, Toolset::Core]),
                 [
                     ProjectRead,
                     DeployRead,
@@ -48,7 +48,7 @@ impl Role {
                 .collect(),
             ),
             "ui" => (
-                Toolsets::of(&[Toolset::Git, Toolset::Core]),
+                Toolsets::of(&[Toolset::Git, Toolset::Workspace, Toolset::Build, Toolset::Core]),
                 [ProjectRead, ProjectWrite, AgentRun, AgentSpawn]
                     .into_iter()
                     .collect(),

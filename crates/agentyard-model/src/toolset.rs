@@ -21,6 +21,10 @@ pub struct UnknownToolset {
 pub enum Toolset {
     /// Repositories: status, history, changes.
     Git,
+    /// Workspaces, and the repositories they are made of.
+    Workspace,
+    /// Files, searches, builds and commands in a workspace.
+    Build,
     /// Who one is, and what one works on.
     Core,
     /// Tokens and the audit log.
@@ -29,13 +33,15 @@ pub enum Toolset {
 
 impl Toolset {
     /// Every toolset there is.
-    pub const ALL: &'static [Self] = &[Self::Git, Self::Core, Self::Admin];
+    pub const ALL: &'static [Self] = &[Self::Git, Self::Workspace, Self::Build, Self::Core, Self::Admin];
 
     /// The toolset as it is written.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Git => "git",
+            Self::Workspace => "workspace",
+            Self::Build => "build",
             Self::Core => "core",
             Self::Admin => "admin",
         }

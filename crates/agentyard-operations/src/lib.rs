@@ -22,6 +22,8 @@ mod selection;
 // The nouns, in the order in which their operations are shown.
 mod git;
 
+mod files;
+
 mod identities;
 
 mod tokens;
@@ -42,5 +44,5 @@ pub use texts::arguments_from_texts;
 /// All operations.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| Registry::of(&[git::ALL, identities::ALL, tokens::ALL, audit::ALL]))
+    REGISTRY.get_or_init(|| Registry::of(&[git::ALL, files::ALL, identities::ALL, tokens::ALL, audit::ALL]))
 }

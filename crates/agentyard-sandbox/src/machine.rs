@@ -16,8 +16,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use finding::{Finding, State};
-pub use toolbox::Tool;
 pub(crate) use overlayfs::OverlayDirectories;
+pub use toolbox::Tool;
 pub(crate) use user_namespaces::SWITCHES;
 
 /// What the probes need from outside.

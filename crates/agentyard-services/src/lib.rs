@@ -50,14 +50,14 @@ pub use agentyard_git::{
     TagVerification, Touched, TreeObject, Unstashed, Worktree, WorktreeChange,
 };
 pub use agentyard_git::{
+    BytesQuery, Edit, Edited, FileBytes, FileHash, FileMatches, FileText, LineEndings, ListedEntry,
+    ListedKind, Listing, MAX_CONTEXT, MAX_EDITS, MAX_FOUND, MAX_LISTED, MAX_READ_BYTES, MAX_READ_LINES,
+    ReadFile, ReadLine, ReadQuery, SearchCase, SearchMode, SearchPage, SearchPlace, SearchedLine, Written,
+};
+pub use agentyard_git::{
     ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
     ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
     MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
-};
-pub use agentyard_git::{
-    BytesQuery, Edit, Edited, FileBytes, FileHash, FileMatches, FileText, LineEndings, ListedEntry, ListedKind, Listing,
-    MAX_CONTEXT, MAX_EDITS, MAX_FOUND, MAX_LISTED, MAX_READ_BYTES, MAX_READ_LINES, ReadFile, ReadLine, ReadQuery,
-    SearchCase, SearchMode, SearchPage, SearchPlace, SearchedLine, Written,
 };
 pub use agentyard_sandbox::Tool;
 pub use agentyard_store::{AuditFault, AuditVerification};
@@ -65,8 +65,8 @@ pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
 pub use files::{
-    EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest, SearchRequest,
-    WriteRequest, list_cursor, search_cursor,
+    EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
+    SearchRequest, WriteRequest, list_cursor, search_cursor,
 };
 pub use identities::{Identities, VouchedIdentity};
 pub use places::Place;

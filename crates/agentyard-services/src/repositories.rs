@@ -33,8 +33,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use agentyard_git::{self as git, Git, Repository, Roots};
-use agentyard_sandbox::Machine;
 use agentyard_model::{Caller, Clock};
+use agentyard_sandbox::Machine;
 
 use crate::audit::AuditLog;
 use crate::error::Result;

@@ -11,6 +11,7 @@ use agentyard_git::{
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
+use agentyard_sandbox::{Machine, MachineContext};
 use agentyard_services::{ErrorKind, RepositorySettings, Services, WorkingDirectories};
 use agentyard_store::Store;
 
@@ -153,11 +154,25 @@ pub(crate) fn platform(
         network_timeout: Duration::from_millis(config.settings.git.network_timeout_ms),
         git: git(&setting.environment, behalf, &config.settings.git)?,
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
+        machine: machine(&setting.environment),
     };
     Ok(Platform {
         services: Arc::new(Services::new(store, repositories, Clock::System)),
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
+    })
+}
+
+/// This machine with the programs that the server itself finds. Nothing is tried on a file system.
+fn machine(environment: &Environment) -> Machine {
+    Machine::new(MachineContext {
+        search_path: environment
+            .value("PATH")
+            .map(ToOwned::to_owned)
+            .unwrap_or_default(),
+        home: environment.home().map(Path::to_path_buf),
+        runtime_directory: None,
+        scratch: PathBuf::new(),
     })
 }
 

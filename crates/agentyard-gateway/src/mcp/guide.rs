@@ -34,6 +34,11 @@ fn about(toolset: Toolset) -> &'static str {
             "git: `path` is a repository's directory, absolute or `.` for the working directory; set that once with \
              git_set_working_dir. Repositories are read without running anything that they configure."
         }
+        Toolset::Workspace => {
+            "workspace: workspace_open gives a branch in a working tree of its own, at once; pass its id as `workspace`. \
+             Every change there leaves a checkpoint, and workspace_undo goes back to any of them."
+        }
+        Toolset::Build => "build: files, searches, make and commands in a `workspace`.",
         Toolset::Core => "core: whoami tells who you are and what you may do.",
         Toolset::Admin => "admin: tokens (each shown once, when it is made) and the audit log.",
     }

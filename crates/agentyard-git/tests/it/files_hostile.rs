@@ -100,7 +100,12 @@ fn an_absolute_path_inside_the_tree_is_taken_for_what_it_means() {
     let root = yard.root().display().to_string();
     assert_eq!(tree.path_in(&format!("{root}/a/b")).unwrap(), path("a/b"));
     assert_eq!(tree.path_in(&root).unwrap(), path("."));
-    for outside in ["/etc/passwd", &format!("{root}/../outside"), &format!("{root}/.git/config"), &format!("{root}x")] {
+    for outside in [
+        "/etc/passwd",
+        &format!("{root}/../outside"),
+        &format!("{root}/.git/config"),
+        &format!("{root}x"),
+    ] {
         assert!(tree.path_in(outside).is_err(), "{outside}");
     }
 }

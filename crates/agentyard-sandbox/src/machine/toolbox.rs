@@ -116,7 +116,9 @@ impl Machine {
 fn version_in(line: &str) -> String {
     line.split_whitespace()
         .map(|word| word.trim_matches(|character: char| matches!(character, '"' | '(' | ')' | ',')))
-        .map(|word| word.trim_start_matches(|character: char| character.is_ascii_alphabetic() || character == '-'))
+        .map(|word| {
+            word.trim_start_matches(|character: char| character.is_ascii_alphabetic() || character == '-')
+        })
         .find(|word| word.starts_with(|character: char| character.is_ascii_digit()) && word.contains('.'))
         .unwrap_or(line)
         .to_owned()
@@ -138,7 +140,10 @@ mod tests {
             ("go version go1.22.1 linux/amd64", "1.22.1"),
             ("openjdk version \"17.0.9\" 2023-10-17", "17.0.9"),
             ("jq-1.6", "1.6"),
-            ("This is perl 5, version 36, subversion 0 (v5.36.0) built for x", "5.36.0"),
+            (
+                "This is perl 5, version 36, subversion 0 (v5.36.0) built for x",
+                "5.36.0",
+            ),
             ("who knows", "who knows"),
         ] {
             assert_eq!(version_in(line), version);
@@ -164,7 +169,10 @@ mod tests {
             scratch: directory.path().to_owned(),
         });
         let tools = machine.toolbox();
-        let told: Vec<_> = tools.iter().map(|tool| (tool.name, tool.version.as_deref())).collect();
+        let told: Vec<_> = tools
+            .iter()
+            .map(|tool| (tool.name, tool.version.as_deref()))
+            .collect();
         assert_eq!(told, [("make", Some("4.3")), ("gcc", None), ("gradle", None)]);
         assert!(!directory.path().join("asked").exists());
     }

@@ -10,8 +10,8 @@ use agentyard_sandbox::{Machine, Tool};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::project::{self, ProjectPart};
 use super::Files;
+use super::project::{self, ProjectPart};
 use crate::error::{Error, Result};
 use crate::places::Place;
 

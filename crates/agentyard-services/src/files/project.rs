@@ -120,7 +120,9 @@ fn package(content: &str) -> (Option<String>, Vec<String>) {
         .iter()
         .filter_map(|key| package[key].as_object())
         .flat_map(|scripts| scripts.keys().cloned());
-    let requires = package["engines"]["node"].as_str().map(|node| format!("node {node}"));
+    let requires = package["engines"]["node"]
+        .as_str()
+        .map(|node| format!("node {node}"));
     (requires, tasks.collect())
 }
 

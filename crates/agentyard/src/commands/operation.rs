@@ -49,6 +49,7 @@ pub(crate) fn find(matches: &ArgMatches) -> Option<Result<Typed>> {
 
 fn group(noun: &'static str) -> Command {
     let about = match noun {
+        "file" => "Read and change files",
         "git" => "Look at repositories",
         "token" => "Make, list and revoke tokens",
         "audit" => "Search and verify the audit log",
@@ -135,10 +136,10 @@ fn arguments(operation: &'static Registered, given: &ArgMatches) -> Result<Map<S
 }
 
 /// The argument that names a directory, which on a command line is relative to where
-/// one stands.
+/// one stands. Where a workspace can be named, `path` is one inside it.
 pub(crate) fn path_argument(entry: &Entry) -> Option<&'static str> {
-    registry()
-        .find(entry.name)
-        .filter(|operation| operation.properties().contains_key("path"))
-        .map(|_| "path")
+    let operation = registry().find(entry.name)?;
+    ["workspace", "path"]
+        .into_iter()
+        .find(|name| operation.properties().contains_key(*name))
 }
