@@ -38,7 +38,7 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         }
         "edit_file" => {
             let edit = json!({ "old": "hello", "new": "hi" });
-            json!({ "workspace": repository, "path": "README.md", "edits": [edit], "dry_run": true })
+            json!({ "workspace": repository, "path": "README.md", "edits": [edit] })
         }
         "search" => json!({ "workspace": repository, "pattern": "hello" }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
