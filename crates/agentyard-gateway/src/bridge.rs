@@ -1,7 +1,6 @@
 //! From stdio to a server's MCP: what an agent in a container starts when the yard is
 //! elsewhere. Messages pass through unread but for what HTTP needs to know of them.
 
-mod events;
 mod message;
 
 use std::collections::HashMap;
@@ -15,8 +14,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
-use self::events::Events;
 use self::message::Message;
+use crate::event_stream::{EventReader, ServerEvent};
 use crate::remote::RemoteError;
 
 /// The longest message that is passed on.
@@ -211,9 +210,9 @@ async fn exchange(link: &Link, message: &Message, answers: &mpsc::Sender<String>
     let content_type = header("content-type").unwrap_or_default();
     let status = response.status();
     if content_type.starts_with("text/event-stream") {
-        let mut events = Events::new(MAX_MESSAGE_BYTES);
+        let mut events = EventReader::new(MAX_MESSAGE_BYTES);
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            for data in events.read(&chunk)? {
+            for ServerEvent { data, .. } in events.read(&chunk)? {
                 deliver(link, message, session.clone(), &data, answers).await;
             }
         }

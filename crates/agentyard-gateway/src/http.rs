@@ -80,7 +80,7 @@ impl HttpServer {
         streams: &CancellationToken,
         stop: &CancellationToken,
     ) -> Router {
-        let protected = edge.protected(rest::routes(&self.platform).merge(mcp::routes(
+        let protected = edge.protected(rest::routes(&self.platform, streams).merge(mcp::routes(
             &self.platform,
             streams,
             self.conformance_fixtures,

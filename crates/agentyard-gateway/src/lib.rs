@@ -9,7 +9,9 @@
 
 pub mod edge;
 
+mod event_stream;
 mod failure;
+mod live;
 mod platform;
 
 mod mcp;
@@ -24,6 +26,7 @@ pub use bridge::{BridgeError, bridge};
 pub use edge::{AuthMode, AuthSettings, HttpSettings};
 pub use failure::error_object;
 pub use http::{HttpServer, Readiness, RenderMetrics};
+pub use live::LiveEvent;
 pub use mcp::{McpServer, serve_stdio};
 pub use platform::Platform;
 pub use remote::{RemoteError, RemoteServer};

@@ -1,8 +1,10 @@
 //! A server somewhere else: operations called over its REST face.
 
+mod live;
+
 use agentyard_model::Secret;
-use agentyard_operations::Registered;
-use reqwest::{Client, StatusCode, Url};
+use agentyard_operations::{Registered, Route};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Map, Value, json};
 
 /// How long an answer may take.
@@ -28,6 +30,12 @@ pub enum RemoteError {
         /// Why.
         #[source]
         source: reqwest::Error,
+    },
+    /// The server stopped in the middle of an answer.
+    #[error("the server at {address} broke off before the call had ended")]
+    BrokeOff {
+        /// Where.
+        address: Url,
     },
     /// The server answered with something that is not ours.
     #[error("the server at {address} answered with status {status} and no answer of Agentyard's")]
@@ -58,6 +66,11 @@ impl RemoteError {
                 "kind": "unavailable",
                 "message": format!("{self}: {}", root_cause(source)),
                 "hints": ["check --server or AGENTYARD_URL, and that `agentyard serve` runs there"],
+            } }),
+            Self::BrokeOff { .. } => json!({ "error": {
+                "kind": "unavailable",
+                "message": self.to_string(),
+                "hints": ["what it had begun ends when nobody waits for it; look at the state before you call again"],
             } }),
             Self::Foreign { .. } => json!({ "error": {
                 "kind": "unavailable",
@@ -110,38 +123,59 @@ impl RemoteServer {
     pub async fn call(
         &self,
         operation: &Registered,
-        mut arguments: Map<String, Value>,
+        arguments: Map<String, Value>,
     ) -> Result<Value, RemoteError> {
-        let route = operation.entry().route;
-        let mut url = self.address.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().push("api");
-            for segment in route.path.split('/').skip(1) {
-                match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-                    Some(name) => segments.push(&text(&arguments.remove(name).unwrap_or_default())),
-                    None => segments.push(segment),
-                };
-            }
-        }
+        let request = self.request(operation, arguments);
+        let response = request.send().await.map_err(|source| self.unreachable(source))?;
+        self.answer(response).await
+    }
+
+    fn request(&self, operation: &Registered, mut arguments: Map<String, Value>) -> RequestBuilder {
+        let route = route_for(operation, &arguments);
+        let path = route.path.split('/').skip(1);
+        let segments: Vec<String> = path
+            .map(
+                |segment| match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+                    Some(name) => text(&arguments.remove(name).unwrap_or_default()),
+                    None => segment.to_owned(),
+                },
+            )
+            .collect();
+        let mut url = self.url(segments.iter().map(String::as_str));
         let method = reqwest::Method::from_bytes(route.method.as_str().as_bytes()).unwrap_or_default();
         if !route.method.has_body() {
             append_query(&mut url, &arguments);
         }
-        let mut request = self.client.request(method, url.clone());
+        let mut request = self.client.request(method, url);
         if route.method.has_body() {
             request = request.json(&arguments);
         }
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token.expose());
+        self.with_token(request)
+    }
+
+    fn url<'a>(&self, below: impl IntoIterator<Item = &'a str>) -> Url {
+        let mut url = self.address.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push("api").extend(below);
         }
-        let unreachable = |source: reqwest::Error| RemoteError::Unreachable {
-            address: self.address.clone(),
-            source: source.without_url(),
-        };
-        let mut response = request.send().await.map_err(unreachable)?;
+        url
+    }
+
+    fn with_token(&self, request: RequestBuilder) -> RequestBuilder {
+        match &self.token {
+            Some(token) => request.bearer_auth(token.expose()),
+            None => request,
+        }
+    }
+
+    async fn answer(&self, mut response: Response) -> Result<Value, RemoteError> {
         let status = response.status();
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|source| self.unreachable(source))?
+        {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_ANSWER_BYTES {
                 return Err(self.foreign(status));
@@ -155,12 +189,32 @@ impl RemoteServer {
         }
     }
 
+    fn unreachable(&self, source: reqwest::Error) -> RemoteError {
+        RemoteError::Unreachable {
+            address: self.address.clone(),
+            source: source.without_url(),
+        }
+    }
+
+    fn broke_off(&self) -> RemoteError {
+        RemoteError::BrokeOff {
+            address: self.address.clone(),
+        }
+    }
+
     fn foreign(&self, status: StatusCode) -> RemoteError {
         RemoteError::Foreign {
             address: self.address.clone(),
             status,
         }
     }
+}
+
+/// The route all of whose parameters are known.
+fn route_for(operation: &Registered, arguments: &Map<String, Value>) -> Route {
+    let entry = operation.entry();
+    let fits = |route: &Route| route.parameters().all(|name| arguments.contains_key(name));
+    entry.routes().find(fits).unwrap_or(entry.route)
 }
 
 fn append_query(url: &mut Url, arguments: &Map<String, Value>) {

@@ -1,26 +1,38 @@
 //! The REST face: a route per operation, the OpenAPI document, and a page that shows it.
 
 mod call;
+mod events;
 mod openapi;
 mod page;
 
 use agentyard_operations::{Method, registry};
 use axum::Router;
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, get, on};
+use tokio_util::sync::CancellationToken;
 
 use crate::platform::Platform;
 
+use events::Streams;
 pub use openapi::document as openapi_document;
 
-/// A route per operation, all of them behind the edge.
-pub(crate) fn routes(platform: &Platform) -> Router {
+/// Where the events of a run are.
+const RUN_EVENTS: &str = "/v1/runs/{run}/events";
+
+/// A route per operation, and those to follow what they do; all of them behind the edge. `end` ends the streams.
+pub(crate) fn routes(platform: &Platform, end: &CancellationToken) -> Router {
+    let streams = Streams {
+        platform: platform.clone(),
+        end: end.clone(),
+    };
+    let follow = get(events::follow).with_state(streams.clone());
+    let router = Router::new().route(&format!("/api{RUN_EVENTS}"), follow);
     registry()
         .iter()
         .filter(|operation| platform.selection.offers(operation.entry()))
         .flat_map(|operation| operation.entry().routes().map(move |route| (operation, route)))
-        .fold(Router::new(), |router, (operation, route)| {
-            let platform = platform.clone();
-            let handler = move |request| call::answer(platform.clone(), operation, route, request);
+        .fold(router, |router, (operation, route)| {
+            let streams = streams.clone();
+            let handler = move |request| call::answer(streams.clone(), operation, route, request);
             router.route(&format!("/api{}", route.path), on(filter(route.method), handler))
         })
 }

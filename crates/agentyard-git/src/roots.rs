@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use gix::bstr::ByteSlice as _;
@@ -151,6 +151,34 @@ impl Confined {
     /// The directory itself; opened without read access, as a starting point for lookups.
     pub fn directory(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
+    }
+
+    /// A directory below this one, by a relative path. Links are followed while they stay below.
+    pub fn beneath(&self, path: &Path) -> Result<Self, Error> {
+        check_form(path)?;
+        if path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
+            return Err(invalid(path, "it must be relative, and without `..`"));
+        }
+        let joined = self.path.join(path);
+        let directory = open_beneath(&self.directory, path, OFlags::PATH | OFlags::DIRECTORY).map_err(
+            |errno| match errno {
+                Errno::XDEV => Error::OutsideRoots { path: shown(&joined) },
+                errno => lookup_error(&joined, errno),
+            },
+        )?;
+        let real = real_path(&directory).map_err(|source| Error::OpenDirectory {
+            path: shown(&joined),
+            source,
+        })?;
+        // One that was moved away while it was being looked up is no longer below.
+        if !real.starts_with(&self.path) {
+            return Err(Error::OutsideRoots { path: shown(&joined) });
+        }
+        Ok(Self {
+            directory: Arc::new(directory),
+            path: real,
+            ..self.clone()
+        })
     }
 
     pub(crate) fn roots(&self) -> &Roots {

@@ -62,6 +62,18 @@ pub(crate) fn respell(arguments: &mut Map<String, Value>, schema: &Map<String, V
     }
 }
 
+/// Takes `workspace` for another name of `path`, where a repository is named by its path: both say where to work.
+pub(crate) fn workspace_as_path(arguments: &mut Map<String, Value>, schema: &Map<String, Value>) {
+    let known = properties(schema);
+    if known.contains_key("path")
+        && !known.contains_key("workspace")
+        && !arguments.contains_key("path")
+        && let Some(workspace) = arguments.shift_remove("workspace")
+    {
+        arguments.insert("path".to_owned(), workspace);
+    }
+}
+
 fn snake_case(text: &str) -> String {
     let mut snake = String::with_capacity(text.len() + 4);
     for character in text.chars() {

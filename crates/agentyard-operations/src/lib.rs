@@ -15,6 +15,7 @@ mod output;
 mod schema;
 mod texts;
 
+mod live;
 mod measure;
 mod registry;
 mod selection;
@@ -22,7 +23,13 @@ mod selection;
 // The nouns, in the order in which their operations are shown.
 mod git;
 
+mod repos;
+
+mod workspaces;
+
 mod files;
+
+mod build;
 
 mod identities;
 
@@ -34,7 +41,9 @@ use std::sync::OnceLock;
 
 pub use agentyard_services::{Progress, Step};
 pub use arguments::nearest;
+pub use build::run_end_object;
 pub use level::Level;
+pub use live::{Live, LiveEnd};
 pub use operation::{Access, Context, Effect, Method, Operation, Route};
 pub use output::{Output, Presentation, Reply};
 pub use registry::{Entry, Face, Registered, Registry};
@@ -44,5 +53,16 @@ pub use texts::arguments_from_texts;
 /// All operations.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| Registry::of(&[git::ALL, files::ALL, identities::ALL, tokens::ALL, audit::ALL]))
+    REGISTRY.get_or_init(|| {
+        Registry::of(&[
+            git::ALL,
+            repos::ALL,
+            workspaces::ALL,
+            files::ALL,
+            build::ALL,
+            identities::ALL,
+            tokens::ALL,
+            audit::ALL,
+        ])
+    })
 }

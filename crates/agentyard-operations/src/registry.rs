@@ -35,6 +35,8 @@ pub struct Entry {
     pub route: Route,
     /// Other routes to it.
     pub also: &'static [Route],
+    /// The list among its arguments that a command line takes without its name.
+    pub words: Option<&'static str>,
     levels: &'static [LevelledField],
     input_schema: fn() -> Map<String, Value>,
     output_schema: fn() -> Map<String, Value>,
@@ -63,6 +65,7 @@ impl Entry {
             reaches_out: O::REACHES_OUT,
             route: O::ROUTE,
             also: O::ALSO,
+            words: O::WORDS,
             levels: <O::Output as Output>::LEVELS,
             input_schema: schema::of_input::<O::Input>,
             output_schema: schema::of::<O::Output>,
@@ -229,6 +232,9 @@ impl Registered {
             let input_bytes = size_of_object(&arguments);
             let result = without_panic(async {
                 arguments::respell(&mut arguments, self.input_schema());
+                if entry.toolset == Toolset::Git {
+                    arguments::workspace_as_path(&mut arguments, self.input_schema());
+                }
                 let level = if entry.levels.is_empty() {
                     None
                 } else {

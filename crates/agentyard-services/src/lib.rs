@@ -27,18 +27,28 @@ mod changes;
 mod history_cursor;
 mod working_directories;
 
+mod repos;
+
+mod workspaces;
+
 mod places;
 
 mod repositories;
 
 mod files;
 
+mod runs;
+
 use std::sync::Arc;
 
+use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
 use agentyard_model::Clock;
 use agentyard_store::Store;
 
-use places::Places;
+use places::{PlaceParts, Places};
+use repos::RepoPorts;
+use turns::Turns;
+use workspaces::WorkspacePorts;
 
 pub use agentyard_git::{
     Added, Blame, BlameBlock, BlobObject, Branch, BranchChange, Change, ChangedFile, CheckedOut, Cleaned,
@@ -59,7 +69,10 @@ pub use agentyard_git::{
     ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
     MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
 };
-pub use agentyard_sandbox::Tool;
+pub use agentyard_git::{
+    Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
+};
+pub use agentyard_sandbox::{Stream as OutputStream, Tool};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
@@ -71,6 +84,10 @@ pub use files::{
 pub use identities::{Identities, VouchedIdentity};
 pub use places::Place;
 pub use progress::{Progress, Step};
+pub use repos::{
+    ConfiguredRepo, RepoBranch, RepoBranches, RepoBranchesRequest, RepoDetails, RepoFetched, RepoRequest,
+    RepoSummary, RepoWorkspace, Repos,
+};
 pub use repositories::{
     AddRequest, BlameRequest, BranchAnswer, BranchMode, BranchRequest, ChangelogRequest, ChangelogReviews,
     CheckoutRequest, CherryPickRequest, CleanOutcome, CleanRequest, CloneRequest, CommitRequest, DiffPage,
@@ -80,9 +97,17 @@ pub use repositories::{
     SequenceMode, ShowRequest, Shown, Snapshot, StashRequest, Stashes, Step as WrapupStep, TagAnswer,
     TagMode, TagRequest, WorkingDirectoryNeeds, WorktreeAnswer, WorktreeMode, WorktreeRequest, Wrapup,
 };
+pub use runs::{
+    Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
+    RunHappening, RunSettings, Runs, Waiting,
+};
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
 pub use working_directories::WorkingDirectories;
+pub use workspaces::{
+    CloseRequest, Closed, OpenRequest, Opened, SyncRequest, Synced, Undone, WorkspaceDetails,
+    WorkspaceListing, WorkspaceReference, WorkspaceSettings, Workspaces,
+};
 
 /// Everything that the platform does.
 pub struct Services {
@@ -94,34 +119,84 @@ pub struct Services {
     pub tokens: Tokens,
     /// Which repositories may run programs.
     pub trust: TrustedRepositories,
+    /// Repositories that are registered.
+    pub repos: Repos,
+    /// Workspaces.
+    pub workspaces: Workspaces,
     /// Repositories.
     pub repositories: Repositories,
     /// Files.
     pub files: Files,
+    /// Commands.
+    pub runs: Runs,
 }
 
 impl Services {
     /// The services over these ports. Nothing is opened yet.
     #[must_use]
-    pub fn new(store: &Store, settings: RepositorySettings, clock: Clock) -> Self {
+    pub fn new(store: &Store, settings: RepositorySettings, runs: RunSettings, clock: Clock) -> Self {
         let RepositorySettings {
             roots,
             working_directories,
             timeout,
             network_timeout,
             git,
+            trees,
+            configured,
+            workspaces,
             wrapup_instructions,
             machine,
         } = settings;
-        let git = Arc::new(git);
+        let locks = LockFiles::new(trees.directory.join("locks"));
+        let (git, trees) = (Arc::new(git), Arc::new(Trees::new(trees)));
         let audit = AuditLog::new(store.clone());
-        let places = Places::new(roots, working_directories, timeout, audit.clone());
+        let working_directories = Arc::new(working_directories);
+        let kept = Arc::new(KeptRepositories::new(KeepLimits::default()));
+        let turns = Arc::new(Turns::default());
+        let repos = Repos::new(RepoPorts {
+            store: store.clone(),
+            git: git.clone(),
+            trees: trees.clone(),
+            audit: audit.clone(),
+            roots: roots.clone(),
+            configured,
+            timeout,
+            network_timeout,
+        });
+        let workspaces = Workspaces::new(
+            WorkspacePorts {
+                store: store.clone(),
+                repos: repos.clone(),
+                working_directories: working_directories.clone(),
+                trees,
+                locks,
+                git: git.clone(),
+                kept: kept.clone(),
+                turns: turns.clone(),
+                audit: audit.clone(),
+                clock: clock.clone(),
+                timeout: network_timeout,
+            },
+            workspaces,
+        );
+        let places = Places::new(PlaceParts {
+            roots,
+            working_directories,
+            kept,
+            turns,
+            timeout,
+            workspaces: workspaces.clone(),
+            audit: audit.clone(),
+        });
         let trust = TrustedRepositories::new(store.clone());
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
-            files: Files::new(places.clone(), machine, false),
+            files: Files::new(places.clone(), machine, runs.host.is_some()),
+            runs: Runs::new(runs, places.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
+            repos,
+            workspaces,
             repositories: Repositories::new(
                 git,
                 network_timeout,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agentyard_git::{self as git, Confined, KeepLimits, KeptRepositories, Repository, Roots};
+use agentyard_git::{self as git, Confined, KeptRepositories, Repository, Roots, Work};
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission, TenantId};
 
 use crate::audit::AuditLog;
@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::turns::{Turn, Turns, Turnstile};
 use crate::working_directories::WorkingDirectories;
+use crate::workspaces::{Entered, TreeHold, WorkspaceReference, Workspaces};
 
 /// How many trees are read or changed at the same time. More would only take turns on the cores, and each holds
 /// memory while it waits.
@@ -35,11 +36,15 @@ pub struct Place {
 pub(crate) struct Located {
     pub(crate) roots: Roots,
     pub(crate) directory: PathBuf,
+    /// The workspace that it is part of.
+    pub(crate) workspace: Option<Entered>,
 }
 
 /// The right to change a tree, until it is dropped.
-pub(crate) struct Hold {
-    _turn: Turn,
+#[expect(dead_code, reason = "held, not looked at")]
+pub(crate) enum Hold {
+    Tree(Turn),
+    Workspace(TreeHold),
 }
 
 /// Where callers work.
@@ -48,27 +53,37 @@ pub(crate) struct Places(Arc<Inner>);
 
 struct Inner {
     roots: Roots,
-    working_directories: WorkingDirectories,
+    working_directories: Arc<WorkingDirectories>,
     kept: Arc<KeptRepositories>,
-    turns: Turns,
+    turns: Arc<Turns>,
     turnstile: Turnstile,
+    workspaces: Workspaces,
     audit: AuditLog,
 }
 
+/// What places are made of.
+pub(crate) struct PlaceParts {
+    /// The directories of the local tenant.
+    pub(crate) roots: Roots,
+    pub(crate) working_directories: Arc<WorkingDirectories>,
+    pub(crate) kept: Arc<KeptRepositories>,
+    pub(crate) turns: Arc<Turns>,
+    /// How long one call may read or change a tree.
+    pub(crate) timeout: Duration,
+    pub(crate) workspaces: Workspaces,
+    pub(crate) audit: AuditLog,
+}
+
 impl Places {
-    pub(crate) fn new(
-        roots: Roots,
-        working_directories: WorkingDirectories,
-        timeout: Duration,
-        audit: AuditLog,
-    ) -> Self {
+    pub(crate) fn new(parts: PlaceParts) -> Self {
         Self(Arc::new(Inner {
-            roots,
-            working_directories,
-            kept: Arc::new(KeptRepositories::new(KeepLimits::default())),
-            turns: Turns::default(),
-            turnstile: Turnstile::new(AT_ONCE, timeout, "git.timeout_ms"),
-            audit,
+            roots: parts.roots,
+            working_directories: parts.working_directories,
+            kept: parts.kept,
+            turns: parts.turns,
+            turnstile: Turnstile::new(AT_ONCE, parts.timeout, "git.timeout_ms"),
+            workspaces: parts.workspaces,
+            audit: parts.audit,
         }))
     }
 
@@ -103,29 +118,56 @@ impl Places {
             Some(path) if path.is_absolute() => Ok(path.to_owned()),
             Some(path) if path != Path::new(".") && !path.as_os_str().is_empty() => {
                 Err(Error::invalid(format!(
-                    "`path`: expected an absolute path, or `.` for the working directory, got `{}`",
+                    "`path`: expected an absolute path, `.` for the working directory, or a workspace (`wsp_…`, \
+                     `repository/branch`), got `{}`",
                     path.display().to_string().escape_debug()
                 )))
             }
             _ => self.0.working_directories.get(caller).await?.ok_or_else(|| {
-                Error::invalid("`path` is `.`, and no working directory is set")
-                    .hint("call git_set_working_dir first, or pass the repository's absolute path")
+                Error::invalid("`path` is `.`, and no working directory is set").hint(
+                    "call git_set_working_dir first, or pass the repository's absolute path or a workspace",
+                )
             }),
         }
     }
 
-    /// Where a path of a git tool leads.
+    /// Where a path of a git tool leads: a directory, or a workspace.
     pub(crate) async fn locate(&self, caller: &Caller, path: Option<&Path>) -> Result<Located> {
+        if let Some(reference) = path.and_then(Path::to_str).and_then(WorkspaceReference::read) {
+            let entered = self.0.workspaces.enter(caller, &reference).await?;
+            return Ok(Located::top_of(entered));
+        }
+        let directory = self.directory(caller, path).await?;
+        if let Some(entered) = self.0.workspaces.enter_directory(caller, &directory).await? {
+            return Ok(Located {
+                directory,
+                ..Located::top_of(entered)
+            });
+        }
         Ok(Located {
             roots: self.roots_of(caller)?,
-            directory: self.directory(caller, path).await?,
+            directory,
+            workspace: None,
         })
     }
 
-    /// Where a build tool is to work.
-    pub(crate) async fn find(&self, caller: &Caller, place: &Place, _progress: &Progress) -> Result<Located> {
-        self.locate(caller, place.workspace.as_deref().map(Path::new))
-            .await
+    /// Where a build tool is to work. The workspace of a branch is opened when it is not open yet.
+    pub(crate) async fn find(&self, caller: &Caller, place: &Place, progress: &Progress) -> Result<Located> {
+        match (&place.workspace, &place.repo, &place.branch) {
+            (workspace, None, None) => self.locate(caller, workspace.as_deref().map(Path::new)).await,
+            (None, Some(repo), Some(branch)) => {
+                let entered = self
+                    .0
+                    .workspaces
+                    .enter_or_open(caller, repo, branch, progress)
+                    .await?;
+                Ok(Located::top_of(entered))
+            }
+            (Some(_), _, _) => Err(Error::invalid(
+                "`workspace` says it all: leave out `repo` and `branch`, or pass both of them in its place",
+            )),
+            (None, _, _) => Err(Error::invalid("`repo` and `branch` belong together: pass both")),
+        }
     }
 
     /// Reads in a tree.
@@ -185,32 +227,74 @@ impl Places {
                 Ok((tree, key))
             })
             .await?;
-        let hold = self.wait(&located, &key, operation, progress).await?;
-        Ok(Held {
+        let hold = self.wait(&located, &key, operation, caller, progress).await?;
+        let held = Held {
             tree,
             places: self.clone(),
             caller: caller.clone(),
             operation,
+            workspace: located.workspace,
             hold,
-        })
+        };
+        held.checkpoint("before").await?;
+        Ok(held)
     }
 
     /// The turn to change the tree with this key, unless somebody has it.
-    pub(crate) fn try_hold(&self, _located: &Located, key: &Path, operation: &'static str) -> Option<Hold> {
-        let turn = self.0.turns.try_take(key, operation)?;
-        Some(Hold { _turn: turn })
+    pub(crate) fn try_hold(
+        &self,
+        located: &Located,
+        key: &Path,
+        operation: &'static str,
+        by: &str,
+    ) -> Result<Option<Hold>, git::Error> {
+        match &located.workspace {
+            Some(entered) => {
+                let hold = self.0.workspaces.try_hold(entered, operation, by)?;
+                Ok(hold.map(Hold::Workspace))
+            }
+            None => Ok(self.0.turns.try_take(key, operation).map(Hold::Tree)),
+        }
     }
 
     /// Waits for the turn to change the tree with this key.
     pub(crate) async fn wait(
         &self,
-        _located: &Located,
+        located: &Located,
         key: &Path,
         operation: &'static str,
+        caller: &Caller,
         progress: &Progress,
     ) -> Result<Hold> {
-        let turn = self.0.turns.take(key, operation, progress).await;
-        Ok(Hold { _turn: turn })
+        match &located.workspace {
+            Some(entered) => {
+                let hold = self
+                    .0
+                    .workspaces
+                    .hold(entered, operation, caller, progress)
+                    .await?;
+                Ok(Hold::Workspace(hold))
+            }
+            None => Ok(Hold::Tree(self.0.turns.take(key, operation, progress).await)),
+        }
+    }
+
+    /// Changes a tree by git: in a workspace between two checkpoints, elsewhere just so.
+    pub(crate) fn changing<T>(
+        &self,
+        located: &Located,
+        work: &Work<'_>,
+        operation: &str,
+        by: &str,
+        change: impl FnOnce(&Work<'_>) -> Result<T, git::Error>,
+    ) -> Result<T, git::Error> {
+        match &located.workspace {
+            Some(entered) => self
+                .0
+                .workspaces
+                .between_checkpoints(entered, work, operation, by, change),
+            None => change(work),
+        }
     }
 }
 
@@ -221,12 +305,31 @@ pub(crate) struct Held {
     places: Places,
     caller: Caller,
     operation: &'static str,
+    workspace: Option<Entered>,
     hold: Hold,
 }
 
 impl Held {
+    /// Writes down the state of the tree, when it is a workspace's.
+    async fn checkpoint(&self, operation: &'static str) -> Result<()> {
+        let Some(entered) = self.workspace.clone() else {
+            return Ok(());
+        };
+        let workspaces = self.places.0.workspaces.clone();
+        let by = self.caller.subject.to_string();
+        self.places
+            .0
+            .turnstile
+            .pass(move |cancel| workspaces.checkpoint_tree(&entered, operation, &by, cancel))
+            .await
+    }
+
     /// The work has ended: writes down what was done, and lets others have their turn.
     pub(crate) async fn done(self, succeeded: bool) {
+        // What is done is done, so a failure here is only logged.
+        if let Err(error) = self.checkpoint(self.operation).await {
+            tracing::error!(error = %error.chain(), operation = self.operation, "no checkpoint could be made");
+        }
         let outcome = if succeeded { Outcome::Done } else { Outcome::Failed };
         let event =
             AuditEvent::with_outcome(&self.caller, self.operation, self.tree.path().display(), outcome);
@@ -236,6 +339,14 @@ impl Held {
 }
 
 impl Located {
+    fn top_of(entered: Entered) -> Self {
+        Self {
+            roots: entered.roots().clone(),
+            directory: entered.path().to_owned(),
+            workspace: Some(entered),
+        }
+    }
+
     fn top(&self) -> Result<Confined, git::Error> {
         self.roots.resolve(&self.directory)
     }

@@ -1,5 +1,6 @@
 //! How far a call is: told by a service, shown by a face.
 
+use agentyard_model::RunId;
 use tokio::sync::watch;
 
 /// How far a call is.
@@ -11,6 +12,8 @@ pub struct Step {
     pub total: Option<u64>,
     /// What is being done.
     pub message: String,
+    /// The run that the call waits for: whoever wants more than this can follow it.
+    pub run: Option<RunId>,
 }
 
 /// Where an operation says how far it is. Only the newest step is kept: a face that is
@@ -37,11 +40,18 @@ impl Progress {
     /// Says how far it is.
     pub fn report(&self, done: u64, total: Option<u64>, message: impl Into<String>) {
         if let Some(sender) = &self.sender {
-            sender.send_replace(Step {
-                done,
-                total,
-                message: message.into(),
+            sender.send_modify(|step| {
+                step.done = done;
+                step.total = total;
+                step.message = message.into();
             });
+        }
+    }
+
+    /// Says which run the call waits for.
+    pub(crate) fn name_run(&self, run: RunId) {
+        if let Some(sender) = &self.sender {
+            sender.send_modify(|step| step.run = Some(run));
         }
     }
 }

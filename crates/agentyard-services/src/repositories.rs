@@ -32,16 +32,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agentyard_git::{self as git, Git, Repository, Roots};
+use agentyard_git::{self as git, Git, Repository, Roots, TreeSettings};
 use agentyard_model::{Caller, Clock};
 use agentyard_sandbox::Machine;
 
 use crate::audit::AuditLog;
 use crate::error::Result;
 use crate::places::Places;
+use crate::repos::ConfiguredRepo;
 use crate::trust::TrustedRepositories;
 use crate::turns::Turnstile;
 use crate::working_directories::WorkingDirectories;
+use crate::workspaces::WorkspaceSettings;
 pub use branching::{BranchAnswer, BranchMode, BranchRequest};
 pub use changelog::{ChangelogRequest, ChangelogReviews};
 pub use changing::In;
@@ -97,6 +99,12 @@ pub struct RepositorySettings {
     pub network_timeout: Duration,
     /// The git program, and what it may do.
     pub git: Git,
+    /// Where mirrors and workspaces are kept.
+    pub trees: TreeSettings,
+    /// Repositories that the configuration names.
+    pub configured: Vec<ConfiguredRepo>,
+    /// How workspaces are kept.
+    pub workspaces: WorkspaceSettings,
     /// A file with what the operator wants to be heeded before work is called done.
     pub wrapup_instructions: Option<PathBuf>,
     /// This machine, which is asked for the programs that it has.

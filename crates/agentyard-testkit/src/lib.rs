@@ -7,5 +7,6 @@ pub mod databases;
 mod platform;
 mod repository;
 
-pub use platform::TestPlatform;
+pub use agentyard_sandbox::lead;
+pub use platform::{TestPlatform, run_settings};
 pub use repository::TestRepository;

@@ -1,12 +1,15 @@
 //! A whole platform for tests: real git, a real database, a clock that stands still.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_git::{Git, GitSettings, Identity, Roots};
+use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_sandbox::{Machine, MachineContext};
-use agentyard_services::{RepositorySettings, Services, WorkingDirectories};
+use agentyard_sandbox::{Host, LeaderProgram, Machine, MachineContext};
+use agentyard_services::{
+    ConfiguredRepo, RepositorySettings, RunSettings, Services, WorkingDirectories, WorkspaceSettings,
+};
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
 
@@ -25,7 +28,7 @@ pub struct TestPlatform {
     pub clock: Clock,
     /// A repository inside its roots.
     pub repository: TestRepository,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl TestPlatform {
@@ -34,6 +37,26 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn new() -> Self {
+        Self::with(Vec::new(), run_settings()).await
+    }
+
+    /// As [`TestPlatform::new`], with a configuration that names these repositories.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_repos(configured: Vec<ConfiguredRepo>) -> Self {
+        Self::with(configured, run_settings()).await
+    }
+
+    /// As [`TestPlatform::new`], with commands run in this way.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_runs(runs: RunSettings) -> Self {
+        Self::with(Vec::new(), runs).await
+    }
+
+    async fn with(configured: Vec<ConfiguredRepo>, runs: RunSettings) -> Self {
         let data = tempfile::tempdir().expect("a temporary directory");
         let settings = StoreSettings {
             data_dir: data.path().to_owned(),
@@ -57,6 +80,13 @@ impl TestPlatform {
                 },
                 ..GitSettings::default()
             }),
+            trees: TreeSettings {
+                directory: data.path().to_owned(),
+                way: None,
+                obstacle: None,
+            },
+            configured,
+            workspaces: WorkspaceSettings::default(),
             wrapup_instructions: None,
             machine: Machine::new(MachineContext {
                 search_path: "/usr/bin:/bin".into(),
@@ -65,14 +95,20 @@ impl TestPlatform {
                 scratch: data.path().to_owned(),
             }),
         };
-        let services = Arc::new(Services::new(&store, repositories, clock.clone()));
+        let services = Arc::new(Services::new(&store, repositories, runs, clock.clone()));
         Self {
             services,
             store,
             clock,
             repository,
-            _data: data,
+            data,
         }
+    }
+
+    /// Its data directory.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        self.data.path()
     }
 
     /// Another tenant beside the local one.
@@ -89,5 +125,26 @@ impl TestPlatform {
             .await
             .expect("a new tenant")
             .id
+    }
+}
+
+/// Commands on the host, led by the test binary itself: its `main.rs` has a test called `leader`, which calls
+/// [`lead`](agentyard_sandbox::lead).
+///
+/// # Panics
+/// When this program cannot be found.
+#[must_use]
+pub fn run_settings() -> RunSettings {
+    let leader = LeaderProgram {
+        program: std::env::current_exe().expect("this program"),
+        arguments: ["--exact", "leader", "--nocapture"].map(Into::into).to_vec(),
+    };
+    RunSettings {
+        host: Some(Host::new(leader)),
+        environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        timeout: Duration::from_secs(60),
+        output_bytes: 1 << 30,
+        at_once: 8,
+        linger: Duration::ZERO,
     }
 }

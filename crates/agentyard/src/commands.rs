@@ -10,6 +10,7 @@ pub(crate) mod mcp;
 pub(crate) mod migrate;
 pub(crate) mod operation;
 pub(crate) mod run;
+mod screen;
 pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod trust;

@@ -1,6 +1,7 @@
 //! `agentyard doctor`: what this machine can do, and how to get the rest.
 
 mod cluster;
+mod commands;
 mod confinement;
 mod data_directory;
 mod disk;
@@ -26,6 +27,8 @@ pub(crate) struct Examination<'a> {
     pub(crate) data_dir: Result<&'a Path, String>,
     /// How workspaces are to be made.
     pub(crate) workspaces: &'a WorkspaceSettings,
+    /// Whether commands run on the host.
+    pub(crate) allow_host: bool,
     /// How to try whether views can be mounted.
     pub(crate) trial: Option<Trial>,
     /// What was seen of the database, or why it cannot be reached.
@@ -89,7 +92,7 @@ pub(crate) fn examine(examination: &Examination<'_>) -> Report {
     let needed = [machine.git(), database(&examination.database), data_directory];
     let helpful = [confinement::look(examination.environment)]
         .into_iter()
-        .chain([workspaces])
+        .chain([workspaces, commands::look(examination.allow_host)])
         .chain(isolation)
         .chain(tools)
         .chain([

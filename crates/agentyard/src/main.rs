@@ -13,6 +13,7 @@ mod config;
 mod credentials;
 mod doctor;
 mod exit;
+mod leading;
 mod namespace;
 mod platform;
 mod render;
@@ -43,6 +44,11 @@ fn main() -> ExitCode {
         .is_some_and(|command| command == tethered::COMMAND)
     {
         return tethered::run(arguments.into_iter().skip(2));
+    }
+    if let [_, command] = arguments.as_slice()
+        && command == leading::COMMAND
+    {
+        return leading::run();
     }
     if let [_, command, directory] = arguments.as_slice()
         && command == namespace::TRIAL_COMMAND

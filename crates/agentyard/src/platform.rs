@@ -2,23 +2,29 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agentyard_gateway::Platform;
 use agentyard_git::{
     Git, GitPerson, GitSettings, HostPatterns, Identity, NetworkSettings, ProtectedBranches, Roots, Tether,
+    TreeSettings, Way,
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
-use agentyard_sandbox::{Machine, MachineContext};
-use agentyard_services::{ErrorKind, RepositorySettings, Services, WorkingDirectories};
+use agentyard_sandbox::namespace::Presence;
+use agentyard_sandbox::{Host, Machine, MachineContext};
+use agentyard_services::{
+    ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, Services, WorkingDirectories,
+    WorkspaceSettings,
+};
 use agentyard_store::Store;
 
 use crate::cli::{GlobalArgs, SelectionArgs};
-use crate::config::{self, Config, ConfigError, Environment, Loaded, Override};
+use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry, WorkspaceWay};
 use crate::credentials;
 use crate::exit::Failure;
+use crate::leading;
 use crate::telemetry::{self, Face, Telemetry};
 
 /// What a command finds itself in.
@@ -26,6 +32,8 @@ pub(crate) struct Setting {
     pub(crate) environment: Environment,
     pub(crate) global: GlobalArgs,
     overrides: Vec<Override>,
+    /// How this process stands to the namespace in which views are mounted, once that is settled.
+    pub(crate) presence: OnceLock<Presence>,
 }
 
 impl Setting {
@@ -47,6 +55,7 @@ impl Setting {
             environment: Environment::of_process(),
             global,
             overrides,
+            presence: OnceLock::new(),
         })
     }
 
@@ -153,14 +162,58 @@ pub(crate) fn platform(
         timeout: Duration::from_millis(config.settings.git.timeout_ms),
         network_timeout: Duration::from_millis(config.settings.git.network_timeout_ms),
         git: git(&setting.environment, behalf, &config.settings.git)?,
+        trees: TreeSettings {
+            directory: config.settings.store.data_dir.clone(),
+            way: way(config.settings.workspaces.way),
+            obstacle: crate::namespace::obstacle_in(setting).map(ToOwned::to_owned),
+        },
+        configured: config.settings.repos.iter().map(configured).collect(),
+        workspaces: workspaces(&config.settings.workspaces),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
         machine: machine(&setting.environment),
     };
+    let runs = runs(&setting.environment, &config.settings);
     Ok(Platform {
-        services: Arc::new(Services::new(store, repositories, Clock::System)),
+        services: Arc::new(Services::new(store, repositories, runs, Clock::System)),
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     })
+}
+
+/// How commands are run. They see of the environment only what every program needs.
+fn runs(environment: &Environment, config: &Config) -> RunSettings {
+    let known = COMMAND_VARIABLES.iter().filter_map(|name| {
+        let value = environment.value(name)?.to_str()?;
+        Some(((*name).to_owned(), value.to_owned()))
+    });
+    let mut variables = vec![("TERM".to_owned(), "dumb".to_owned())];
+    variables.extend(known);
+    if environment.value("PATH").is_none() {
+        variables.push(("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()));
+    }
+    RunSettings {
+        host: config.sandbox.allow_host.then(|| Host::new(leading::program())),
+        environment: variables,
+        timeout: Duration::from_millis(config.build.timeout_ms),
+        output_bytes: config.build.max_output_bytes,
+        at_once: config.build.max_at_once as usize,
+        linger: Duration::from_millis(config.build.linger_ms),
+    }
+}
+
+/// What commands see of the environment.
+const COMMAND_VARIABLES: &[&str] = &[
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+];
+
+/// Says loudly that commands run without a sandbox.
+pub(crate) fn warn_of_host(config: &Config) {
+    if config.sandbox.allow_host {
+        tracing::warn!(
+            "commands of callers run on this host itself, without a sandbox: they can do whatever this user can \
+             (`sandbox.allow_host`)"
+        );
+    }
 }
 
 /// This machine with the programs that the server itself finds. Nothing is tried on a file system.
@@ -174,6 +227,33 @@ fn machine(environment: &Environment) -> Machine {
         runtime_directory: None,
         scratch: PathBuf::new(),
     })
+}
+
+fn way(configured: WorkspaceWay) -> Option<Way> {
+    match configured {
+        WorkspaceWay::Auto => None,
+        WorkspaceWay::Overlay => Some(Way::Overlay),
+        WorkspaceWay::Reflink => Some(Way::Reflink),
+        WorkspaceWay::Checkout => Some(Way::Checkout),
+    }
+}
+
+fn workspaces(settings: &config::WorkspaceSettings) -> WorkspaceSettings {
+    WorkspaceSettings {
+        max_per_repo: settings.max_per_repo,
+        time_to_live: Duration::from_secs(u64::from(settings.ttl_hours) * 60 * 60),
+        lease: Duration::from_secs(u64::from(settings.lease_minutes) * 60),
+        max_checkpoints: settings.max_checkpoints as usize,
+        ..WorkspaceSettings::default()
+    }
+}
+
+fn configured(entry: &RepoEntry) -> ConfiguredRepo {
+    ConfiguredRepo {
+        name: entry.name.clone(),
+        url: entry.url.clone(),
+        default_branch: entry.default_branch.clone(),
+    }
 }
 
 fn git(

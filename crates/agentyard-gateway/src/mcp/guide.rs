@@ -31,14 +31,17 @@ pub(super) fn instructions(scope: &Scope) -> String {
 fn about(toolset: Toolset) -> &'static str {
     match toolset {
         Toolset::Git => {
-            "git: `path` is a repository's directory, absolute or `.` for the working directory; set that once with \
-             git_set_working_dir. Repositories are read without running anything that they configure."
+            "git: `path` is a repository's directory, absolute or `.` for the working directory (set that once with \
+             git_set_working_dir), or a workspace. Repositories are read without running anything that they configure."
         }
         Toolset::Workspace => {
             "workspace: workspace_open gives a branch in a working tree of its own, at once; pass its id as `workspace`. \
              Every change there leaves a checkpoint, and workspace_undo goes back to any of them."
         }
-        Toolset::Build => "build: files, searches, make and commands in a `workspace`.",
+        Toolset::Build => {
+            "build: files, searches, make and commands in a `workspace`. A command that goes on longer than its call \
+             waits answers `running`; call again with its `run` and `after` for the rest."
+        }
         Toolset::Core => "core: whoami tells who you are and what you may do.",
         Toolset::Admin => "admin: tokens (each shown once, when it is made) and the audit log.",
     }

@@ -1,7 +1,7 @@
 //! One REST call: arguments from path, query and body; the answer as JSON.
 
 use agentyard_model::Caller;
-use agentyard_operations::{Context, Face, Progress, Registered, Reply, Route, arguments_from_texts};
+use agentyard_operations::{Context, Face, Method, Progress, Registered, Reply, Route, arguments_from_texts};
 use agentyard_services::{Error, ErrorKind, Result};
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request};
@@ -10,34 +10,38 @@ use axum::response::{IntoResponse, Json, Response};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value, json};
 
+use super::events::{self, Streams};
 use crate::edge::Refusal;
-use crate::platform::Platform;
 
 /// Answers one call.
 pub(super) async fn answer(
-    platform: Platform,
+    streams: Streams,
     operation: &'static Registered,
     route: Route,
     request: Request,
 ) -> Response {
+    let platform = &streams.platform;
     let (mut parts, body) = request.into_parts();
     let caller = parts
         .extensions
         .remove::<Caller>()
         .unwrap_or_else(Caller::anonymous);
     let caller = platform.selection.restrict(caller);
-    let result = async {
-        let arguments = arguments(operation, route, &mut parts, body).await?;
-        let context = Context {
-            services: &platform.services,
-            caller: &caller,
-            progress: &Progress::ignored(),
-        };
-        operation
-            .call(context, arguments, platform.presentation, Face::Rest)
-            .await
+    let arguments = match arguments(operation, route, &mut parts, body).await {
+        Ok(arguments) => arguments,
+        Err(error) => return Refusal::from(&error).into_response(),
+    };
+    if route.method != Method::Get && events::is_wanted(&parts.headers) {
+        return events::show_call(&streams, operation, caller, arguments);
     }
-    .await;
+    let context = Context {
+        services: &platform.services,
+        caller: &caller,
+        progress: &Progress::ignored(),
+    };
+    let result = operation
+        .call(context, arguments, platform.presentation, Face::Rest)
+        .await;
     match result {
         Ok(Reply::Structured { json, .. }) => {
             ([(http::header::CONTENT_TYPE, "application/json")], json).into_response()

@@ -1,7 +1,9 @@
 //! The OpenAPI document, made from the registry.
 
-use agentyard_operations::{Registered, Route, Selection, registry};
+use agentyard_operations::{Method, Registered, Route, Selection, registry};
 use serde_json::{Map, Value, json};
+
+use super::RUN_EVENTS;
 
 /// The document of the operations that are offered.
 #[must_use]
@@ -22,6 +24,7 @@ pub fn document(selection: &Selection) -> Value {
             methods[route.method.as_str().to_lowercase()] = described;
         }
     }
+    paths.insert(format!("/api{RUN_EVENTS}"), json!({ "get": run_events() }));
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -68,6 +71,9 @@ fn described(operation: &Registered, route: Route) -> Value {
             "default": { "$ref": "#/components/responses/Error" },
         },
     });
+    if route.method != Method::Get {
+        described["responses"]["200"]["content"]["text/event-stream"] = event_stream();
+    }
     let in_path: Vec<&str> = route.parameters().collect();
     let (path, rest): (Vec<_>, Vec<_>) = operation
         .properties()
@@ -89,6 +95,41 @@ fn described(operation: &Registered, route: Route) -> Value {
         described["parameters"] = parameters.into();
     }
     described
+}
+
+/// What a client is answered that asks to see a call while it goes on.
+fn event_stream() -> Value {
+    json!({ "schema": {
+        "type": "string",
+        "description": "With `Accept: text/event-stream`: `progress` events, `stdout` and `stderr` of a run, and at the \
+                        end `complete` with the answer (of a run: how it ended) or `error` with an error.",
+    } })
+}
+
+fn run_events() -> Value {
+    json!({
+        "operationId": "run_events",
+        "tags": ["build"],
+        "summary": "Follow a run",
+        "description": "The events of a run as they come. Their ids are numbers; a client that was cut off comes back \
+                        with the last one it saw. A run goes on while somebody follows it or waits for it. Answered \
+                        with 204 when the run has ended and all of it was seen.",
+        "parameters": [
+            parameter("run", &json!({ "type": "string", "description": "The run." }), "path", true),
+            parameter("after", &json!({ "type": "integer", "description": "The last event seen." }), "query", false),
+            parameter(
+                "Last-Event-ID",
+                &json!({ "type": "integer", "description": "The same, as browsers send it." }),
+                "header",
+                false,
+            ),
+        ],
+        "responses": {
+            "200": { "description": "Its events.", "content": { "text/event-stream": event_stream() } },
+            "204": { "description": "It has ended, and all was seen." },
+            "default": { "$ref": "#/components/responses/Error" },
+        },
+    })
 }
 
 fn parameter(name: &str, schema: &Value, place: &str, required: bool) -> Value {

@@ -1,19 +1,20 @@
 //! The state of a working tree, written down.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 
 use gix::bstr::{BString, ByteSlice as _};
 use gix::head::Kind as HeadKind;
 use gix::index::entry::Flags;
 use gix::objs::tree::EntryKind;
-use jiff::Timestamp;
 
 use super::files::{Files, Found, is_safe};
 use super::git_files::{self, GitFiles};
-use super::objects::Objects;
+use super::objects::{Objects, maker};
 use super::recorded::Recorded;
 use super::state::{FORMAT, HeadState, State};
 use super::{CheckpointNote, LeftOutReason, references};
+use crate::error::check_cancelled;
 use crate::status::{IgnoreRules, StagedFile, staged_files};
 use crate::text::{self, parse_path};
 use crate::{Confined, Error, Repository, Status, StatusOptions, Work, display_path, index};
@@ -35,9 +36,6 @@ pub(super) struct Also {
     /// Branches, by their full names.
     pub(super) branches: BTreeSet<String>,
 }
-
-/// Who makes the commits, whoever works: they are the machine's own notes.
-const MAKER: (&str, &str) = ("Agentyard", "agentyard@localhost");
 
 /// The most that is held of one file, and of all of them.
 pub(super) const FILE_LIMIT: u64 = 64 << 20;
@@ -84,7 +82,7 @@ impl Work<'_> {
         })?;
         seen.candidates.extend(also.files.iter().cloned());
         let mut objects = Objects::new(&local);
-        let changed = seen.read_changed(worktree, &mut objects)?;
+        let changed = seen.read_changed(worktree, &mut objects, self.cancel())?;
         let (head, parents) = heads(&local, &git_files, also)?;
         let state = State {
             format: FORMAT,
@@ -210,11 +208,7 @@ impl Captured {
     ) -> Result<gix::ObjectId, Error> {
         let clean = |text: &str| text::one_line(text).chars().take(MAX_NOTE).collect::<String>();
         let (operation, by) = (clean(note.operation), clean(note.by));
-        let maker = gix::actor::Signature {
-            name: MAKER.0.into(),
-            email: MAKER.1.into(),
-            time: gix::date::Time::new(Timestamp::now().as_second(), 0),
-        };
+        let maker = maker();
         let commit = gix::objs::Commit {
             tree: self.recorded.tree,
             parents: self.parents.iter().copied().collect(),
@@ -237,11 +231,13 @@ impl Seen {
         &mut self,
         worktree: &Confined,
         objects: &mut Objects<'_>,
+        cancel: &AtomicBool,
     ) -> Result<Vec<StagedFile>, Error> {
         let mut files = Files::new(worktree);
         let mut changed = Vec::new();
         let mut total = 0;
         for path in std::mem::take(&mut self.candidates) {
+            check_cancelled(cancel)?;
             if !is_safe(path.as_bstr()) {
                 continue;
             }

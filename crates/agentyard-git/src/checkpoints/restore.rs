@@ -87,7 +87,7 @@ impl Work<'_> {
         let made = self.checkpoint_of(captured, series, note)?;
 
         self.restore_heads(&present, &wanted, &to)?;
-        self.restore_index(&present, &wanted)?;
+        let index_differed = self.restore_index(&present, &wanted)?;
         let mut counts = Counts::default();
         let mut present = present;
         for pass in 1..=PASSES {
@@ -98,7 +98,14 @@ impl Work<'_> {
             if is_settled || pass == PASSES || !needs_second_look(&found) {
                 break;
             }
+            let attributes = found
+                .iter()
+                .filter(|difference| name_of(&difference.path) == ATTRIBUTES_FILE);
+            self.look_at_files_again(&attributes.map(|difference| &difference.path).collect::<Vec<_>>())?;
             present = self.capture(&Also::default())?.recorded;
+        }
+        if index_differed {
+            self.refresh_index()?;
         }
         // Last, so that an operation is in progress again only where everything else is as it was.
         let git_dir = self.repository().confined_git_dir();
@@ -256,7 +263,17 @@ impl Work<'_> {
                 AtPath::CheckedOut(version) if difference.present.version() != Some(version) => {
                     checked_out.push(path);
                 }
-                AtPath::CheckedOut(_) | AtPath::Nothing | AtPath::Unknown => {}
+                AtPath::CheckedOut(_) | AtPath::Nothing | AtPath::Submodule | AtPath::Unknown => {}
+            }
+        }
+        // git expects a directory for each submodule, also for those that are not checked out.
+        for difference in found
+            .iter()
+            .filter(|difference| difference.wanted == AtPath::Submodule)
+        {
+            if difference.present != AtPath::Unknown {
+                files.remove(difference.path.as_bstr())?;
+                files.make_directory(difference.path.as_bstr())?;
             }
         }
         counts

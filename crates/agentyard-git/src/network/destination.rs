@@ -82,6 +82,14 @@ impl Destination {
     }
 }
 
+impl Git {
+    /// Refuses an address that can be told to be refused without a look at the network: before it is stored for
+    /// later. A place on this machine must be a repository inside the roots.
+    pub fn check_address(&self, url: &RemoteUrl, roots: &Roots) -> Result<(), Error> {
+        check_at_rest(self, url, roots)
+    }
+}
+
 /// Refuses what can be told to be refused without a look at the network: for addresses that are stored for later.
 pub(crate) fn check_at_rest(git: &Git, url: &RemoteUrl, roots: &Roots) -> Result<(), Error> {
     match url.place() {

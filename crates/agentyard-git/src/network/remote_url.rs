@@ -1,7 +1,7 @@
 //! Addresses of repositories: the few forms that are accepted, and everything else refused.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use url::{Host, Url};
 
@@ -47,6 +47,14 @@ impl RemoteUrl {
         &self.text
     }
 
+    /// The directory, when it is one of this machine.
+    pub fn local_path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Local(path) => Some(path),
+            Place::Http { .. } | Place::Ssh { .. } => None,
+        }
+    }
+
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
@@ -68,7 +76,7 @@ impl RemoteUrl {
     }
 
     /// The last part of its path, without `.git`: what a directory for it would be called.
-    pub(crate) fn name(&self) -> Option<&str> {
+    pub fn name(&self) -> Option<&str> {
         let path = self.text.trim_end_matches('/');
         let name = path.rsplit(['/', ':']).next()?;
         let name = name.strip_suffix(".git").unwrap_or(name);

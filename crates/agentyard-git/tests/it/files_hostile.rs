@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use agentyard_git::{Error, FileTree, ListQuery, RepositoryPath, SearchQuery, WriteOptions};
 
-use crate::files_support::{OVERWRITE, edit, list, listed, path, search, text};
+use crate::files_support::{OVERWRITE, edit, list, path, search, text};
 use crate::support::{GO_ON, Yard};
 
 /// Links to the outside, of every form.

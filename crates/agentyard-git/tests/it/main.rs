@@ -28,6 +28,8 @@ mod files_reading;
 mod files_searching;
 mod files_support;
 mod files_writing;
+mod forecast;
+mod forecast_differential;
 mod hostile_configuration;
 mod hostile_content;
 mod hostile_layout;
@@ -68,8 +70,13 @@ mod status_watched_changes;
 mod status_watched_differential;
 mod tagging;
 mod tags;
+mod trees_killed;
 mod trees_mirrors;
+mod trees_recovery;
 mod trees_support;
+mod trees_views;
+mod trees_without_root;
+mod working_tree;
 mod worktrees;
 
 #[test]

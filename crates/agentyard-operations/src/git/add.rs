@@ -18,7 +18,7 @@ pub(super) struct GitAdd;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitAddInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Files and directories, relative to the repository's top.
     #[serde(default)]

@@ -17,7 +17,7 @@ pub(super) struct GitBlame;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitBlameInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// File, relative to the repository's top.
     file_path: String,

@@ -19,7 +19,7 @@ pub(super) struct GitChangelogAnalyze;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitChangelogAnalyzeInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// What to look for.
     #[schemars(length(min = 1, max = 6))]

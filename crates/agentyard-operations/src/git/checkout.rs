@@ -18,7 +18,7 @@ pub(super) struct GitCheckout;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitCheckoutInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Branch, remote branch, tag or commit; the new branch's name with `create_branch`; with `paths`, the
     /// commit to take files from (default: the index).

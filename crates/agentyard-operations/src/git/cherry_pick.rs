@@ -25,7 +25,7 @@ const MAX_LISTED: usize = 1000;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitCherryPickInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// `continue` once conflicts are resolved and staged.
     #[serde(default)]

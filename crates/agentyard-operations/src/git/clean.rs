@@ -17,7 +17,7 @@ pub(super) struct GitClean;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitCleanInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Only say what would be removed.
     #[serde(default)]

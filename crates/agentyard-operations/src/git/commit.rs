@@ -19,7 +19,7 @@ pub(super) struct GitCommit;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitCommitInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Commit message. May be left out with `amend` or to conclude a merge.
     message: Option<String>,

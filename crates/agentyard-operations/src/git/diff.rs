@@ -18,7 +18,7 @@ pub(super) struct GitDiff;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitDiffInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Commit to compare with the working tree, or a range `a..b`, `a...b`.
     target: Option<String>,

@@ -16,7 +16,7 @@ pub(super) struct GitFetch;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitFetchInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Default: the branch's own, else `origin`.
     remote: Option<String>,

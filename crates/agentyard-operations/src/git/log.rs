@@ -27,7 +27,7 @@ pub(super) struct GitLog;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitLogInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Branch, tag, commit or range `a..b`; default HEAD.
     revision: Option<String>,

@@ -20,7 +20,7 @@ pub(super) struct GitMerge;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitMergeInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// `continue` once conflicts are resolved and staged.
     #[serde(default)]

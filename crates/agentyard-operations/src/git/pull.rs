@@ -19,7 +19,7 @@ pub(super) struct GitPull;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitPullInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Default: the branch's own, else `origin`.
     remote: Option<String>,

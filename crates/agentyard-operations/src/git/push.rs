@@ -18,7 +18,7 @@ pub(super) struct GitPush;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitPushInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Default: the branch's own, else `origin`.
     remote: Option<String>,

@@ -20,7 +20,7 @@ pub(super) struct GitRebase;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitRebaseInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// `continue` once conflicts are resolved and staged.
     #[serde(default)]

@@ -24,7 +24,7 @@ pub(super) struct GitReflog;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitReflogInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// HEAD (default), a branch, `origin/main`, or `stash`.
     #[serde(rename = "ref")]

@@ -18,7 +18,7 @@ pub(super) struct GitRemote;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitRemoteInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// What to do; default `list`.
     #[serde(default)]

@@ -18,7 +18,7 @@ pub(super) struct GitReset;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitResetInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// `soft` keeps the index, `mixed` (default) unstages, `hard` discards changes, `merge` keeps unstaged
     /// ones, `keep` keeps all or fails.

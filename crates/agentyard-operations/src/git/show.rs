@@ -21,7 +21,7 @@ pub(super) struct GitShow;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitShowInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Commit, branch or tag; `revision:path` for a file or directory in it.
     object: String,

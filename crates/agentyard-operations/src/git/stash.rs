@@ -19,7 +19,7 @@ pub(super) struct GitStash;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitStashInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// `push` by default. `pop` takes a stash back and drops it.
     #[serde(default)]

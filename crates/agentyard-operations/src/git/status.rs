@@ -22,7 +22,7 @@ pub(super) struct GitStatus;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitStatusInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Whether to look for untracked files; true by default.
     include_untracked: Option<bool>,

@@ -22,7 +22,7 @@ pub(super) struct GitWorktree;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitWorktreeInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// What to do.
     #[serde(default)]

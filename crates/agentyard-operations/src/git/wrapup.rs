@@ -17,7 +17,7 @@ pub(super) struct GitWrapupInstructions;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GitWrapupInstructionsInput {
-    /// Repository: absolute path, or `.` (default).
+    /// Repository: absolute path, workspace, or `.` (default).
     path: Option<PathBuf>,
     /// Not needed; accepted for clients that send it.
     #[serde(rename = "acknowledgement")]

@@ -2,7 +2,7 @@
 
 use agentyard_model::{Caller, Permission, Permissions, TenantId};
 use agentyard_operations::{Context, Face, Presentation, Progress, Registered, Reply, registry};
-use agentyard_services::{Error, ErrorKind, Result};
+use agentyard_services::{Error, ErrorKind, RepoRequest, Result};
 use agentyard_testkit::TestPlatform;
 use serde_json::{Map, Value, json};
 
@@ -44,6 +44,10 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
+        "repo_add" => json!({ "url": repository, "name": "ours" }),
+        "repo_list" => json!({}),
+        "repo_get" | "repo_fetch" | "repo_branches" => json!({ "repo": "ours" }),
+        "repo_remove" => json!({ "repo": "doomed", "confirm": true }),
         other => panic!("say with which arguments `{other}` is called here"),
     };
     let Value::Object(arguments) = arguments else {
@@ -74,6 +78,16 @@ async fn platform_with_token() -> (TestPlatform, String) {
     // A remote that is always there: the repository itself.
     let repository = platform.repository.path().display().to_string();
     platform.repository.git(&["remote", "add", "origin", &repository]);
+    let doomed = RepoRequest {
+        url: "https://example.org/doomed.git".to_owned(),
+        ..RepoRequest::default()
+    };
+    platform
+        .services
+        .repos
+        .add(&Caller::local(), doomed)
+        .await
+        .unwrap();
     let reply = call(
         &platform,
         registry().find("token_create").unwrap(),

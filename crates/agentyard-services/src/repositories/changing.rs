@@ -11,7 +11,7 @@ use agentyard_model::{AuditEvent, Caller, Outcome, Permission};
 use super::{Repositories, named};
 use crate::error::Result;
 use crate::failures::from_git;
-use crate::places::key_of;
+use crate::places::{Located, Places, key_of};
 use crate::progress::Progress;
 use crate::turns::Turnstile;
 
@@ -108,14 +108,14 @@ impl Repositories {
     ) -> Result<In<Result<T>>> {
         let located = self.places.locate(caller, path).await?;
         let (places, git, reporting) = (self.places.clone(), self.git.clone(), progress.clone());
-        let place = located.clone();
+        let (place, by) = (located.clone(), caller.subject.to_string());
         let attempt = turnstile
             .pass(move |cancel| {
                 let repository = places.kept().open(&place.roots.resolve(&place.directory)?)?;
                 let hold = match turn {
                     Turn::BesideOthers => None,
                     Turn::Alone(operation) => {
-                        match places.try_hold(&place, &key_of(&repository), operation) {
+                        match places.try_hold(&place, &key_of(&repository), operation, &by)? {
                             Some(hold) => Some(hold),
                             None => return Ok(Attempt::NotYet(repository, work)),
                         }
@@ -124,7 +124,9 @@ impl Repositories {
                 if !repository.programs().is_empty() {
                     return Ok(Attempt::NotYet(repository, work));
                 }
-                let result = perform(&git, &repository, Trust::Untrusted, cancel, &reporting, work);
+                let result = perform(&git, &repository, Trust::Untrusted, cancel, &reporting, |it| {
+                    turn.perform(&places, &place, it, &by, work)
+                });
                 drop(hold);
                 Ok(Attempt::Done(named(&repository), result))
             })
@@ -142,16 +144,23 @@ impl Repositories {
             Turn::BesideOthers => None,
             Turn::Alone(operation) => {
                 let key = key_of(&repository);
-                Some(self.places.wait(&located, &key, operation, progress).await?)
+                Some(
+                    self.places
+                        .wait(&located, &key, operation, caller, progress)
+                        .await?,
+                )
             }
         };
         let trust = self.trust.of(&repository).await?;
         let (git, target, reporting) = (self.git.clone(), named(&repository), progress.clone());
+        let (places, by) = (self.places.clone(), caller.subject.to_string());
         let result = turnstile
             .pass(move |cancel| {
                 // Held until the work has ended, also when nobody waits for it any more.
                 let _hold = hold;
-                perform(&git, &repository, trust, cancel, &reporting, work)
+                perform(&git, &repository, trust, cancel, &reporting, |it| {
+                    turn.perform(&places, &located, it, &by, work)
+                })
             })
             .await;
         Ok(In {
@@ -167,6 +176,22 @@ enum Turn {
     BesideOthers,
     /// No, while this operation goes on.
     Alone(&'static str),
+}
+
+impl Turn {
+    fn perform<T>(
+        self,
+        places: &Places,
+        located: &Located,
+        work: &Work<'_>,
+        by: &str,
+        act: impl FnOnce(&Work<'_>) -> Result<T, git::Error>,
+    ) -> Result<T, git::Error> {
+        match self {
+            Self::BesideOthers => act(work),
+            Self::Alone(operation) => places.changing(located, work, operation, by, act),
+        }
+    }
 }
 
 /// How far work came without asking or waiting.

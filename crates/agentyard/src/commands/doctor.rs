@@ -35,6 +35,7 @@ pub(crate) fn doctor(setting: &Setting) -> Result<ExitCode, Failure> {
         environment: &setting.environment,
         data_dir,
         workspaces: &config.settings.workspaces,
+        allow_host: config.settings.sandbox.allow_host,
         trial: namespace::trial().ok(),
         database,
     });

@@ -1,6 +1,7 @@
 //! `agentyard mcp`: MCP over stdio, here or as a bridge to a server.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use agentyard_gateway::{McpServer, bridge, serve_stdio};
 use agentyard_model::Caller;
@@ -20,13 +21,12 @@ pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<Exit
     let config = setting.config(platform::selection_flags(selection))?;
     let server = setting.server()?;
     let selection = platform::selection(&config.settings)?;
-    let presence =
-        (server.is_none() && namespace::is_of_use_to(&selection)).then(|| namespace::enter(&config));
+    if server.is_none() && namespace::is_of_use_to(&selection) {
+        namespace::enter(setting, &config);
+    }
     let runtime = runtime::one_thread()?;
     let _telemetry = setting.start_telemetry(&config, Face::Stdio)?;
-    if let Some(presence) = &presence {
-        namespace::log(presence);
-    }
+    namespace::log(setting);
     if let Some(address) = server {
         let token = setting.token()?;
         runtime
@@ -45,11 +45,14 @@ pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<Exit
         WorkingDirectories::of_process(platform::current_directory()?),
         selection,
     )?;
+    platform::warn_of_host(&config.settings);
+    let services = Arc::clone(&platform.services);
     let server = McpServer::for_process(platform, Caller::local());
     runtime.block_on(async {
         let ended = CancellationToken::new();
         end_on_signal(ended.clone())?;
         let served = serve_stdio(server, ended).await;
+        services.runs.end_all().await;
         store.close().await;
         served.map_err(|error| Failure::new(ErrorKind::InvalidInput, error))
     })?;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use agentyard_model::Toolset;
 use agentyard_operations::{Entry, Registered, arguments_from_texts, registry};
 use agentyard_services::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -50,8 +51,11 @@ pub(crate) fn find(matches: &ArgMatches) -> Option<Result<Typed>> {
 fn group(noun: &'static str) -> Command {
     let about = match noun {
         "file" => "Read and change files",
-        "git" => "Look at repositories",
+        "git" => "Look at repositories and change them",
+        "repo" => "Repositories that workspaces are made of",
+        "workspace" => "Branches in working trees of their own",
         "token" => "Make, list and revoke tokens",
+        "run" => "Run commands in working trees",
         "audit" => "Search and verify the audit log",
         _ => noun,
     };
@@ -77,10 +81,27 @@ fn leaf(name: &str, operation: &'static Registered, wanted: bool) -> Command {
 }
 
 fn arguments_of(operation: &'static Registered) -> impl Iterator<Item = Arg> {
-    operation
-        .properties()
-        .iter()
-        .map(|(name, schema)| argument(name, schema, operation.requires(name)))
+    operation.properties().iter().map(|(name, schema)| {
+        if operation.entry().words == Some(name) {
+            words(name, schema)
+        } else {
+            let argument = argument(name, schema, operation.requires(name));
+            if name == "path" && operation.entry().toolset == Toolset::Git {
+                argument.visible_alias("workspace")
+            } else {
+                argument
+            }
+        }
+    })
+}
+
+/// The list that needs no name: `agentyard make all`, `agentyard run command -- ls -l`.
+fn words(name: &str, schema: &'static Value) -> Arg {
+    let described = schema.get("description").and_then(Value::as_str);
+    Arg::new(name.to_owned())
+        .help(described.unwrap_or_default().trim_end_matches('.').to_owned())
+        .num_args(0..)
+        .action(ArgAction::Append)
 }
 
 /// An argument that must be given stands by itself; all others have their names.

@@ -1,19 +1,17 @@
 //! Runs an operation that was typed: on this machine, or on a server.
 
-use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
-use std::time::Duration;
 
-use agentyard_gateway::RemoteServer;
+use agentyard_gateway::{LiveEvent, RemoteServer};
 use agentyard_model::Caller;
-use agentyard_operations::{Context, Face, Progress, Reply, Selection, Step};
-use agentyard_sandbox::namespace::Presence;
-use agentyard_services::{ErrorKind, Result, WorkingDirectories};
-use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Value, json};
-use tokio::sync::watch;
+use agentyard_operations::{Face, Live, Selection};
+use agentyard_services::{ErrorKind, Result, WorkingDirectories, WorkspaceReference};
+use futures::StreamExt;
+use futures::channel::mpsc;
+use serde_json::Value;
 
 use super::operation::{Typed, path_argument};
+use super::screen::Screen;
 use crate::config::{Config, Loaded};
 use crate::exit::Failure;
 use crate::namespace;
@@ -21,50 +19,53 @@ use crate::platform::{self, Setting};
 use crate::telemetry::Face as TelemetryFace;
 use crate::{render, runtime};
 
-/// How long a call may take before a person is shown that it goes on.
-const UNNOTICED: Duration = Duration::from_millis(300);
+/// How much may be seen of a call before it is shown.
+const SEEN_AT_ONCE: usize = 64;
 
 /// Runs it.
 pub(crate) fn run(setting: &Setting, typed: Result<Typed>) -> std::result::Result<ExitCode, Failure> {
     let caller = Caller::local();
     let typed = typed.map_err(|error| Failure::service(&error, &caller.request_id))?;
     let json = setting.global.json;
-    match setting.server()? {
+    let mut screen = Screen::new(typed.operation.entry().name, json);
+    let answer = match setting.server()? {
         Some(address) => {
             let runtime = runtime::one_thread()?;
             let server = RemoteServer::new(&address, setting.token()?)?;
-            let answer = runtime.block_on(server.call(typed.operation, typed.arguments))?;
-            show_remote(&answer, json)
+            let show = |name: &str, data: &Value| screen.show(name, data);
+            runtime.block_on(server.call_live(typed.operation, typed.arguments, show))?
         }
         None => {
             let config = setting.config(Vec::new())?;
-            let presence =
-                namespace::is_of_use_to_command(&typed, &config).then(|| namespace::enter(&config));
+            if namespace::is_of_use_to_command(&typed, &config) {
+                namespace::enter(setting, &config);
+            }
             let runtime = runtime::one_thread()?;
-            let reply = runtime.block_on(here(setting, &config, presence, typed, &caller))?;
-            show(reply, json)
+            runtime.block_on(here(setting, &config, typed, &caller, &mut screen))?
         }
+    };
+    match screen.end_run(&answer) {
+        Some(code) => code,
+        None => show(&answer, json).map(|()| ExitCode::SUCCESS),
     }
-    .map_err(Failure::output)?;
-    Ok(ExitCode::SUCCESS)
+    .map_err(Failure::output)
 }
 
 async fn here(
     setting: &Setting,
     config: &Loaded<Config>,
-    presence: Option<Presence>,
     mut typed: Typed,
     caller: &Caller,
-) -> std::result::Result<Reply, Failure> {
+    screen: &mut Screen,
+) -> std::result::Result<Value, Failure> {
     let _telemetry = setting.start_telemetry(config, TelemetryFace::Command)?;
-    if let Some(presence) = &presence {
-        namespace::log(presence);
-    }
+    namespace::log(setting);
     let directory = platform::current_directory()?;
     if let Some(name) = path_argument(typed.operation.entry())
         && let Some(Value::String(path)) = typed.arguments.get_mut(name)
         && path != "."
         && (name == "path" || path.starts_with('.'))
+        && !is_workspace(path)
     {
         *path = platform::absolute(path.as_ref())?.to_string_lossy().into_owned();
     }
@@ -78,59 +79,61 @@ async fn here(
         WorkingDirectories::of_process(directory),
         Selection::default(),
     )?;
-    let (progress, steps) = Progress::watched();
-    let context = Context {
-        services: &platform.services,
+    let (sender, seen) = mpsc::channel(SEEN_AT_ONCE);
+    let call = typed.operation.call_live(
+        &platform.services,
         caller,
-        progress: &progress,
-    };
-    let call = typed
-        .operation
-        .call(context, typed.arguments, platform.presentation, Face::CommandLine);
-    let reply = tokio::select! {
-        reply = call => reply,
-        () = show_progress(steps, typed.operation.entry().name) => unreachable!("showing progress never ends"),
-        _ = tokio::signal::ctrl_c() => return Err(Failure::new(ErrorKind::Unavailable, "interrupted")),
+        typed.arguments,
+        platform.presentation,
+        Face::CommandLine,
+        sender,
+    );
+    let answer = tokio::select! {
+        ((), answer) = async { tokio::join!(call, watch(seen, screen, caller)) } => answer,
+        _ = tokio::signal::ctrl_c() => {
+            screen.clear();
+            platform.services.runs.end_all().await;
+            Err(Failure::new(ErrorKind::Unavailable, "interrupted"))
+        }
     };
     store.close().await;
-    reply.map_err(|error| Failure::service(&error, &caller.request_id))
+    answer
 }
 
-/// Shows a person at a terminal that long work goes on; never ends by itself.
-async fn show_progress(mut steps: watch::Receiver<Step>, name: &str) {
-    if stderr().is_terminal() {
-        tokio::time::sleep(UNNOTICED).await;
-        let bar = ProgressBar::new_spinner();
-        bar.set_message(name.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(100));
-        while steps.changed().await.is_ok() {
-            let step = steps.borrow_and_update().clone();
-            if let Some(total) = step.total {
-                bar.set_length(total);
-                if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
-                    bar.set_style(style);
-                }
-            }
-            bar.set_position(step.done);
-            bar.set_message(step.message);
+/// Shows what is seen of a call, and answers with its end.
+async fn watch(
+    mut seen: mpsc::Receiver<Live>,
+    screen: &mut Screen,
+    caller: &Caller,
+) -> std::result::Result<Value, Failure> {
+    while let Some(live) = seen.next().await {
+        if let Live::End(Err(error)) = &live {
+            screen.clear();
+            return Err(Failure::service(error, &caller.request_id));
         }
-    }
-    std::future::pending::<()>().await;
-}
-
-fn show(reply: Reply, json: bool) -> std::io::Result<()> {
-    match reply {
-        Reply::Structured { value, .. } => render::answer(&value, json),
-        Reply::Text { text, next } if json => {
-            render::answer(&json!({ "text": text, "next_cursor": next }), true)
+        let is_end = matches!(live, Live::End(_));
+        let event = LiveEvent::of(live, &caller.request_id);
+        if is_end {
+            return Ok(event.data);
         }
-        Reply::Text { text, .. } => render::text(&text),
+        screen.show(event.name, &event.data);
     }
+    Err(Failure::new(ErrorKind::Internal, "the call told no end"))
 }
 
-fn show_remote(answer: &Value, json: bool) -> std::io::Result<()> {
+/// A text alone is shown as it is.
+fn show(answer: &Value, json: bool) -> std::io::Result<()> {
     match answer["text"].as_str() {
         Some(text) if !json => render::text(text),
         _ => render::answer(answer, json),
+    }
+}
+
+/// Whether a path stands for a workspace: `repository/branch` only where there is no such directory.
+fn is_workspace(path: &str) -> bool {
+    match WorkspaceReference::read(path) {
+        Some(WorkspaceReference::Id(_)) => true,
+        Some(WorkspaceReference::Branch { .. }) => !std::path::Path::new(path).exists(),
+        None => false,
     }
 }

@@ -27,10 +27,11 @@ const FIRST_TOKEN: &str = "first-administrator";
 /// Serves until a signal says to stop.
 pub(crate) fn serve(setting: &Setting, arguments: &ServeArgs) -> Result<ExitCode, Failure> {
     let config = setting.config(flags(setting, arguments)?)?;
-    let presence = namespace::enter(&config);
+    namespace::enter(setting, &config);
     let runtime = runtime::all_threads()?;
     let telemetry = setting.start_telemetry(&config, Face::Server)?;
-    namespace::log(&presence);
+    namespace::log(setting);
+    platform::warn_of_host(&config.settings);
     runtime.block_on(run(setting, &config, arguments, &telemetry))?;
     telemetry.shutdown();
     Ok(ExitCode::SUCCESS)
@@ -70,6 +71,7 @@ async fn run(
         WorkingDirectories::Stored(store.clone()),
         platform::selection(settings)?,
     )?;
+    let services = Arc::clone(&platform.services);
     let readiness_store = store.clone();
     let server = HttpServer {
         platform,
@@ -86,6 +88,7 @@ async fn run(
     let stop = CancellationToken::new();
     end_on_signal(stop.clone())?;
     server.serve(listener, stop).await.map_err(unusable)?;
+    services.runs.end_all().await;
     store.close().await;
     Ok(())
 }

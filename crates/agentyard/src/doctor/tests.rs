@@ -83,6 +83,7 @@ fn this_machine_can_be_examined() {
         environment: &Environment::of(&[("PATH", path)]),
         data_dir: Ok(directory.path()),
         workspaces: &WorkspaceSettings::default(),
+        allow_host: false,
         trial: None,
         database: Ok("SQLite".to_owned()),
     });
@@ -95,6 +96,7 @@ fn this_machine_can_be_examined() {
             "data directory",
             "git confinement",
             "workspaces",
+            "commands",
             "user namespaces",
             "bubblewrap",
             "cgroups",

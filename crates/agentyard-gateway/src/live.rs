@@ -1,0 +1,100 @@
+//! What happens in a call, in the words of the wire: the same over REST and on a command line.
+
+use agentyard_model::{RequestId, RunId};
+use agentyard_operations::{Live, LiveEnd, Reply, Step, run_end_object};
+use agentyard_services::{Followed, OutputStream, Result, RunEvent, RunHappening};
+use serde_json::{Value, json};
+
+use crate::failure::error_object;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveEvent {
+    /// Its number within its run.
+    pub id: Option<u64>,
+    /// What sort of thing: `progress`, `stdout`, `stderr`, and at the end `complete` or `error`.
+    pub name: &'static str,
+    /// What happened.
+    pub data: Value,
+}
+
+impl LiveEvent {
+    /// What was seen of a call.
+    #[must_use]
+    pub fn of(live: Live, request_id: &RequestId) -> Self {
+        match live {
+            Live::Step(step) => Self::of_step(&step),
+            Live::Run(run, followed) => Self::of_run(run, &followed, request_id),
+            Live::End(end) => Self::of_end(end, request_id),
+        }
+    }
+
+    /// What was seen of a run.
+    pub(crate) fn of_run(run: RunId, followed: &Followed, request_id: &RequestId) -> Self {
+        match followed {
+            Followed::Event(event) => Self {
+                id: Some(event.id),
+                ..Self::happened(run, event, request_id)
+            },
+            Followed::Missed(count) => {
+                let message = format!("{count} events before this one are not kept any more");
+                Self::new(
+                    "progress",
+                    json!({ "run": run, "message": message, "missed": count }),
+                )
+            }
+        }
+    }
+
+    fn of_step(step: &Step) -> Self {
+        let mut data = json!({ "message": step.message });
+        add_figures(&mut data, step.done, step.total);
+        Self::new("progress", data)
+    }
+
+    fn of_end(end: Result<LiveEnd>, request_id: &RequestId) -> Self {
+        match end {
+            Ok(LiveEnd::Answer(Reply::Structured { value, .. })) => Self::new("complete", value),
+            Ok(LiveEnd::Answer(Reply::Text { text, next })) => {
+                Self::new("complete", json!({ "text": text, "next_cursor": next }))
+            }
+            Ok(LiveEnd::Run { run, event, end }) => Self {
+                id: Some(event),
+                ..Self::new("complete", run_end_object(run, end))
+            },
+            Err(error) => Self::new("error", error_object(&error, request_id)),
+        }
+    }
+
+    fn happened(run: RunId, event: &RunEvent, request_id: &RequestId) -> Self {
+        match &event.happening {
+            RunHappening::Output { stream, text, .. } => {
+                let name = match stream {
+                    OutputStream::Stdout => "stdout",
+                    OutputStream::Stderr => "stderr",
+                };
+                Self::new(name, json!({ "text": text }))
+            }
+            RunHappening::Progress { done, total, message } => {
+                let mut data = json!({ "run": run, "message": message });
+                add_figures(&mut data, *done, *total);
+                Self::new("progress", data)
+            }
+            RunHappening::Complete(end) => Self::new("complete", run_end_object(run, *end)),
+            RunHappening::Failed(error) => Self::new("error", error_object(error, request_id)),
+        }
+    }
+
+    fn new(name: &'static str, data: Value) -> Self {
+        Self { id: None, name, data }
+    }
+}
+
+fn add_figures(data: &mut Value, done: u64, total: Option<u64>) {
+    if done > 0 || total.is_some() {
+        data["done"] = done.into();
+    }
+    if let Some(total) = total {
+        data["total"] = total.into();
+    }
+}

@@ -1,0 +1,122 @@
+//! What is told of a run.
+
+use agentyard_model::RunId;
+use agentyard_services::{Captured, RunAnswer, RunEnd};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::output::Output;
+
+/// A run: how it ended, or that it goes on, and what it said.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RunView {
+    /// Names it, to wait for it or follow it.
+    run: RunId,
+    /// It goes on: call again with `run` and `after`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    running: bool,
+    /// The last event in this answer, while it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<u64>,
+    #[serde(flatten)]
+    end: Option<RunEndView>,
+    /// What it said on standard output; of much, the beginning and the end.
+    #[serde(skip_serializing_if = "Captured::is_empty", serialize_with = "as_text")]
+    #[schemars(with = "String")]
+    stdout: Captured,
+    /// The same of standard error.
+    #[serde(skip_serializing_if = "Captured::is_empty", serialize_with = "as_text")]
+    #[schemars(with = "String")]
+    stderr: Captured,
+}
+
+/// How a run ended.
+#[derive(Serialize, JsonSchema)]
+struct RunEndView {
+    /// Left out when a signal ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// The number of the signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
+    /// How long it ran.
+    duration_ms: u64,
+    /// Its time was up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    timed_out: bool,
+    /// Nobody waited for it any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cancelled: bool,
+    /// It had said more than allowed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    output_limit_reached: bool,
+}
+
+impl Output for RunView {
+    fn item_count(&self) -> usize {
+        self.stdout.len() + self.stderr.len()
+    }
+
+    fn keep(&mut self, count: usize) {
+        let all = self.item_count().max(1);
+        for said in [&mut self.stdout, &mut self.stderr] {
+            *said = said.within(said.len() * count / all);
+        }
+    }
+}
+
+impl From<RunAnswer> for RunView {
+    fn from(answer: RunAnswer) -> Self {
+        let running = answer.end.is_none();
+        Self {
+            run: answer.run,
+            running,
+            after: running.then_some(answer.last_event),
+            end: answer.end.map(Into::into),
+            stdout: answer.stdout,
+            stderr: answer.stderr,
+        }
+    }
+}
+
+/// How a run ended, for a face that has shown already what it said.
+#[must_use]
+pub fn run_end_object(run: RunId, end: RunEnd) -> Value {
+    let mut object = json!({ "run": run });
+    if let (Some(fields), Ok(Value::Object(end))) = (
+        object.as_object_mut(),
+        serde_json::to_value(RunEndView::from(end)),
+    ) {
+        fields.extend(end);
+    }
+    object
+}
+
+impl From<RunEnd> for RunEndView {
+    fn from(end: RunEnd) -> Self {
+        Self {
+            exit_code: end.exit_code,
+            signal: end.signal,
+            duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
+            timed_out: end.timed_out,
+            cancelled: end.cancelled,
+            output_limit_reached: end.output_limit,
+        }
+    }
+}
+
+fn as_text<S: Serializer>(said: &Captured, serializer: S) -> Result<S::Ok, S::Error> {
+    if said.left_out_bytes == 0 {
+        return serializer.serialize_str(&said.head);
+    }
+    let line_end = if said.head.is_empty() || said.head.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    serializer.collect_str(&format_args!(
+        "{}{line_end}[… {} bytes left out …]\n{}",
+        said.head, said.left_out_bytes, said.tail
+    ))
+}

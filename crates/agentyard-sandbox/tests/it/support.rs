@@ -1,0 +1,117 @@
+//! Commands in a temporary directory, and a look at what is left of them.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use agentyard_sandbox::{Command, CommandError, Event, Exit, Host, LeaderProgram, Limits, Running, Stream};
+use tempfile::TempDir;
+
+/// How long anything here may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+/// All that a command did.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) exit: Option<Exit>,
+}
+
+impl Outcome {
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit.expect("it has ended")
+    }
+
+    pub(crate) fn stdout(&self) -> &str {
+        std::str::from_utf8(&self.stdout).unwrap()
+    }
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        Command {
+            program: words[0].to_owned(),
+            arguments: words[1..].iter().map(|word| (*word).to_owned()).collect(),
+            directory: File::open(self.directory.path()).unwrap().into(),
+            environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+            input: Vec::new(),
+            limits: Limits {
+                duration: PATIENCE,
+                output_bytes: 1 << 30,
+            },
+        }
+    }
+
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        self.command(&["sh", "-c", script])
+    }
+
+    /// Waits until a script has written a process's number here.
+    pub(crate) fn number(&self, file: &str) -> u32 {
+        let path = self.path().join(file);
+        until(|| fs::read_to_string(&path).ok()?.trim().parse().ok())
+    }
+}
+
+pub(crate) fn host() -> Host {
+    Host::new(LeaderProgram {
+        program: std::env::current_exe().unwrap(),
+        arguments: ["--exact", "leader", "--nocapture"].map(Into::into).to_vec(),
+    })
+}
+
+pub(crate) async fn run(command: Command) -> Result<Outcome, CommandError> {
+    let mut running = host().start(command).await?;
+    finish(&mut running).await
+}
+
+pub(crate) async fn finish(running: &mut Running) -> Result<Outcome, CommandError> {
+    let mut outcome = Outcome::default();
+    loop {
+        match running.next().await? {
+            Event::Output(Stream::Stdout, bytes) => outcome.stdout.extend(bytes),
+            Event::Output(Stream::Stderr, bytes) => outcome.stderr.extend(bytes),
+            Event::Ended(exit) => {
+                outcome.exit = Some(exit);
+                return Ok(outcome);
+            }
+        }
+    }
+}
+
+/// Waits for something to come true.
+pub(crate) fn until<T>(mut found: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(started.elapsed() < PATIENCE, "it never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process lives. One that nobody has buried yet does not.
+pub(crate) fn lives(number: u32) -> bool {
+    let stat = fs::read_to_string(PathBuf::from(format!("/proc/{number}/stat")));
+    stat.is_ok_and(|stat| {
+        stat.rsplit(')')
+            .next()
+            .is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X']))
+    })
+}

@@ -1,0 +1,196 @@
+//! Closing a workspace: its unsaved work is kept, its tree removed; its branch stays.
+
+use std::time::Instant;
+
+use agentyard_git::{CheckpointNote, Trust, Work};
+use agentyard_model::{AuditEvent, Caller, Permission, Workspace, WorkspaceState};
+
+use super::holding::series_of;
+use super::{Entered, TreeHold, WorkspaceReference, Workspaces};
+use crate::error::{Error, ErrorKind, Result, from_store};
+use crate::progress::Progress;
+
+/// Which workspace to close.
+#[derive(Debug, Clone)]
+pub struct CloseRequest {
+    /// Which one.
+    pub workspace: WorkspaceReference,
+    /// Even while somebody else works in it.
+    pub confirm: bool,
+}
+
+/// A workspace that was closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// Which one.
+    pub workspace: Workspace,
+    /// Where its unsaved work is kept, when there was any.
+    pub kept: Option<String>,
+}
+
+impl Workspaces {
+    /// Closes a workspace.
+    ///
+    /// # Errors
+    /// When the caller may not write, there is no such workspace, or somebody else works in it and that was not
+    /// confirmed.
+    pub async fn close(&self, caller: &Caller, request: CloseRequest, progress: &Progress) -> Result<Closed> {
+        caller.require(Permission::ProjectWrite)?;
+        let started = Instant::now();
+        let row = self.row(caller, &request.workspace).await?;
+        if row.state == WorkspaceState::Closed {
+            return Err(Error::not_found(format!(
+                "the workspace {} on {} is closed already",
+                row.id, row.branch
+            )));
+        }
+        if self.in_use_by_other(caller, &row) && !request.confirm {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "the workspace {} on {} is in use by {} until {}",
+                    row.id, row.branch, row.owner, row.lease_until
+                ),
+            )
+            .hint("close it even so with `confirm: true`; unsaved work is kept either way"));
+        }
+        let hold = self.hold_row(row.id, "workspace_close", caller, progress).await?;
+        let row = self.row(caller, &WorkspaceReference::Id(row.id)).await?;
+        let closed = self.close_held(caller, row, "closed by its user", hold).await?;
+        self.0.measures.closed(&closed.workspace, started.elapsed());
+        Ok(closed)
+    }
+
+    /// Closes a workspace that nobody uses, because of something else than somebody's wish.
+    pub(super) async fn evict(&self, caller: &Caller, row: &Workspace, because: &'static str) -> Result<()> {
+        let Some(hold) = self.lock_if_free(row.id, "eviction") else {
+            // Somebody works in it after all.
+            return Ok(());
+        };
+        let current = self.0.store.workspaces().get(row.tenant, row.id).await;
+        let current = current.map_err(|error| from_store("looking up the workspace", error))?;
+        let Some(row) =
+            current.filter(|row| row.state == WorkspaceState::Open && row.lease_until <= self.0.clock.now())
+        else {
+            return Ok(());
+        };
+        let closed = self.close_held(caller, row, because, hold).await?;
+        self.0.measures.evicted(&closed.workspace);
+        Ok(())
+    }
+
+    /// Closes what a process that died was closing.
+    pub(super) async fn finish_closing(&self, row: &Workspace, hold: TreeHold) -> Result<()> {
+        let caller = Caller::machine(row.tenant);
+        self.close_held(&caller, row.clone(), "closing was interrupted", hold)
+            .await?;
+        Ok(())
+    }
+
+    /// Closes a workspace whose lock is held. The row says `closing` before the first thing happens, and until the
+    /// last one has; each of them can be done again.
+    async fn close_held(
+        &self,
+        caller: &Caller,
+        row: Workspace,
+        because: &'static str,
+        hold: TreeHold,
+    ) -> Result<Closed> {
+        let kept = if row.state == WorkspaceState::Opening {
+            None
+        } else {
+            self.keep_unsaved(&row, because).await?
+        };
+        let began = self.0.store.workspaces().closing(row.tenant, row.id).await;
+        began.map_err(|error| from_store("closing the workspace", error))?;
+        self.remove_tree(&row).await?;
+        let event = AuditEvent::done(
+            caller,
+            "workspace_close",
+            match &kept {
+                Some(kept) => format!(
+                    "{} on {} ({because}); unsaved work kept as {kept}",
+                    row.id, row.branch
+                ),
+                None => format!("{} on {} ({because})", row.id, row.branch),
+            },
+        );
+        self.0
+            .store
+            .workspaces()
+            .closed(row.id, kept.as_deref(), because, &event)
+            .await
+            .map_err(|error| from_store("closing the workspace", error))?;
+        drop(hold);
+        Ok(Closed { workspace: row, kept })
+    }
+
+    /// Keeps what is in the tree and in no commit.
+    async fn keep_unsaved(&self, row: &Workspace, because: &'static str) -> Result<Option<String>> {
+        let tree = match self.attach(row).await {
+            Ok(tree) => tree,
+            // Removing the tree had begun, which comes after keeping: what was kept then is named in the row or in
+            // the log of references.
+            Err(error) if row.state == WorkspaceState::Closing => {
+                tracing::info!(workspace = %row.id, %error, "the tree is gone already");
+                return Ok(row.kept_ref.clone());
+            }
+            Err(error) => return Err(error),
+        };
+        let entered = Entered {
+            row: row.clone(),
+            tree,
+        };
+        let workspaces = self.clone();
+        let kept = self
+            .0
+            .turnstile
+            .pass(move |cancel| {
+                let repository = workspaces.repository_of(&entered)?;
+                let work = Work::new(&workspaces.0.git, &repository, Trust::Untrusted, cancel, &|_| {});
+                workspaces.restore_interrupted(&entered, &work)?;
+                let note = CheckpointNote {
+                    operation: because,
+                    by: &entered.row.owner,
+                };
+                work.keep_checkpoint(&series_of(entered.row.id)?, "closed", &note)
+            })
+            .await?;
+        Ok(kept.map(|kept| kept.reference))
+    }
+
+    /// Removes a tree and what belongs to it.
+    pub(super) async fn remove_tree(&self, row: &Workspace) -> Result<()> {
+        self.detach(row);
+        let trees = self.0.trees.clone();
+        let (key, name) = (row.repo.to_string(), row.name.clone());
+        // Half removed is worse than not at all, so nobody's leaving stops it.
+        self.0
+            .turnstile
+            .pass(move |_| {
+                let never = std::sync::atomic::AtomicBool::new(false);
+                trees.close_view(&key, &name, &never)
+            })
+            .await
+    }
+
+    /// Removes what an opening that failed has left, and its row, so that it is as if nobody had asked.
+    pub(super) async fn unmake(&self, row: &Workspace) {
+        let removed = self.remove_tree(row).await;
+        let forgotten = match removed {
+            Ok(()) => self
+                .0
+                .store
+                .workspaces()
+                .forget(row.id)
+                .await
+                .map(drop)
+                .map_err(|error| from_store("forgetting the workspace", error)),
+            // The row stays, and so does the chance to remove the rest later.
+            Err(error) => Err(error),
+        };
+        if let Err(error) = forgotten {
+            tracing::warn!(workspace = %row.id, error = %error.chain(), "a half-made workspace could not be removed");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Changing a tree: one at a time, in this process and among all that share the data directory, and with a
+//! checkpoint before and after.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use agentyard_git::{
+    self as git, CheckpointNote, CheckpointSeries, LockAttempt, LockFile, LockHolder, Repository, Trust,
+    Unsettled, Work,
+};
+use agentyard_model::{Caller, WorkspaceId};
+
+use super::{Entered, Workspaces};
+use crate::error::{Error, ErrorKind, Result};
+use crate::failures::from_git;
+use crate::progress::Progress;
+use crate::turns::Turn;
+
+/// The right to change a workspace's tree, until it is dropped.
+pub(crate) struct TreeHold {
+    _lock: LockFile,
+    _turn: Turn,
+}
+
+/// How often a lock of another process is asked for, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(4);
+const LAST_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long somebody waits for another process before being told to come back: longer than most clients do.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// Checkpoints are counted, and old ones removed, once in so many.
+const PRUNE_EVERY: u64 = 32;
+
+impl Workspaces {
+    /// The turn to change a tree, unless somebody has it.
+    pub(crate) fn try_hold(
+        &self,
+        entered: &Entered,
+        operation: &'static str,
+        by: &str,
+    ) -> Result<Option<TreeHold>, git::Error> {
+        let Some(turn) = self.0.turns.try_take(&key_of(entered.row.id), operation) else {
+            return Ok(None);
+        };
+        let attempt = self.try_lock(entered.row.id, operation, by)?;
+        let LockAttempt::Held(lock) = attempt else {
+            return Ok(None);
+        };
+        entered.check_current()?;
+        Ok(Some(TreeHold {
+            _lock: lock,
+            _turn: turn,
+        }))
+    }
+
+    /// Waits for the turn to change a tree.
+    pub(crate) async fn hold(
+        &self,
+        entered: &Entered,
+        operation: &'static str,
+        caller: &Caller,
+        progress: &Progress,
+    ) -> Result<TreeHold> {
+        let hold = self.hold_row(entered.row.id, operation, caller, progress).await?;
+        entered.check_current().map_err(from_git)?;
+        Ok(hold)
+    }
+
+    /// As [`Workspaces::hold`], whether there is a tree or not.
+    pub(super) async fn hold_row(
+        &self,
+        workspace: WorkspaceId,
+        operation: &'static str,
+        caller: &Caller,
+        progress: &Progress,
+    ) -> Result<TreeHold> {
+        let started = Instant::now();
+        let turn = self.0.turns.take(&key_of(workspace), operation, progress).await;
+        let by = caller.subject.to_string();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.try_lock(workspace, operation, &by).map_err(from_git)? {
+                LockAttempt::Held(lock) => {
+                    self.0.measures.waited(started.elapsed());
+                    return Ok(TreeHold {
+                        _lock: lock,
+                        _turn: turn,
+                    });
+                }
+                LockAttempt::Taken(holder) if started.elapsed() > LONGEST_WAIT => {
+                    return Err(Error::new(
+                        ErrorKind::Unavailable,
+                        format!("the workspace is taken: {}", described(&holder)),
+                    )
+                    .hint("try again when that has ended"));
+                }
+                LockAttempt::Taken(holder) => {
+                    progress.report(0, None, format!("waiting for {}", described(&holder)));
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
+    /// The lock of a workspace that nobody works on; none when somebody does.
+    pub(super) fn lock_if_free(&self, workspace: WorkspaceId, operation: &'static str) -> Option<TreeHold> {
+        let turn = self.0.turns.try_take(&key_of(workspace), operation)?;
+        match self.try_lock(workspace, operation, "agentyard") {
+            Ok(LockAttempt::Held(lock)) => Some(TreeHold {
+                _lock: lock,
+                _turn: turn,
+            }),
+            Ok(LockAttempt::Taken(_)) | Err(_) => None,
+        }
+    }
+
+    fn try_lock(&self, workspace: WorkspaceId, operation: &str, by: &str) -> Result<LockAttempt, git::Error> {
+        self.0
+            .locks
+            .try_take(&workspace.to_string(), operation, by, self.0.clock.now())
+    }
+
+    /// Changes a tree between two checkpoints: the first holds what a person may have done since the last call, the
+    /// second what this one did.
+    pub(crate) fn between_checkpoints<T>(
+        &self,
+        entered: &Entered,
+        work: &Work<'_>,
+        operation: &str,
+        by: &str,
+        change: impl FnOnce(&Work<'_>) -> Result<T, git::Error>,
+    ) -> Result<T, git::Error> {
+        self.restore_interrupted(entered, work)?;
+        self.checkpoint(entered, work, "before", by)?;
+        let result = change(work);
+        // What is done is done, so a failure here is only logged. It is also what a cancelled call leaves behind.
+        let never = AtomicBool::new(false);
+        let after = work.cancelled_by(&never);
+        if let Err(error) = self.checkpoint(entered, &after, operation, by) {
+            tracing::error!(%error, workspace = %entered.row.id, operation, "no checkpoint could be made");
+        }
+        result
+    }
+
+    /// Writes down the state of a tree in which something else than git works.
+    pub(crate) fn checkpoint_tree(
+        &self,
+        entered: &Entered,
+        operation: &str,
+        by: &str,
+        cancel: &AtomicBool,
+    ) -> Result<(), git::Error> {
+        let repository = self.repository_of(entered)?;
+        let work = Work::new(&self.0.git, &repository, Trust::Untrusted, cancel, &|_| {});
+        self.checkpoint(entered, &work, operation, by)
+    }
+
+    /// The repository of a workspace, kept open.
+    pub(super) fn repository_of(&self, entered: &Entered) -> Result<std::sync::Arc<Repository>, git::Error> {
+        self.0.kept.open(&entered.roots().resolve(entered.path())?)
+    }
+
+    pub(super) fn checkpoint(
+        &self,
+        entered: &Entered,
+        work: &Work<'_>,
+        operation: &str,
+        by: &str,
+    ) -> Result<(), git::Error> {
+        let series = series_of(entered.row.id)?;
+        let made = work.checkpoint(&series, &CheckpointNote { operation, by })?;
+        let is_due = |number: u64| number % PRUNE_EVERY == 0;
+        if made.new && made.checkpoint.number.is_some_and(is_due) {
+            work.prune_checkpoints(&series, self.0.settings.max_checkpoints)?;
+        }
+        settle_soon(made.unsettled);
+        Ok(())
+    }
+}
+
+/// The checkpoints of a workspace.
+pub(super) fn series_of(workspace: WorkspaceId) -> Result<CheckpointSeries, git::Error> {
+    CheckpointSeries::new(workspace.to_string())
+}
+
+/// What was written outlives this process already; it reaches the disk a moment later, as audit rows do.
+pub(super) fn settle_soon(unsettled: Unsettled) {
+    let settle = move || {
+        if let Err(error) = unsettled.settle() {
+            tracing::error!(%error, "a checkpoint could not be written to disk");
+        }
+    };
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(settle)),
+        Err(_) => settle(),
+    }
+}
+
+/// Under which name those who want to change a workspace queue.
+fn key_of(workspace: WorkspaceId) -> PathBuf {
+    Path::new("workspace").join(workspace.to_string())
+}
+
+fn described(holder: &LockHolder) -> String {
+    let since = holder
+        .since
+        .map(|since| format!(" since {since}"))
+        .unwrap_or_default();
+    let doing = if holder.doing.is_empty() {
+        "another process"
+    } else {
+        &holder.doing
+    };
+    let by = if holder.by.is_empty() {
+        String::new()
+    } else {
+        format!(" by {}", holder.by)
+    };
+    format!("{doing}{by} (process {}{since})", holder.process)
+}

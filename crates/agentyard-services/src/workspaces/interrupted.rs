@@ -1,0 +1,60 @@
+//! What a tree is to be brought back to when whoever was changing it dies in between.
+
+use std::path::PathBuf;
+
+use agentyard_git::{self as git, CheckpointName, CheckpointNote, Work};
+
+use super::holding::{series_of, settle_soon};
+use super::{Entered, Workspaces};
+
+/// A note beside the index: until it is gone, the tree is neither here nor there.
+pub(super) struct Interrupted {
+    path: PathBuf,
+}
+
+/// What the note is called, in the git directory of the working tree.
+const NOTE: &str = "agentyard-restore";
+
+impl Interrupted {
+    /// Notes that the tree is this checkpoint's, whatever it looks like from now on.
+    pub(super) fn note(work: &Work<'_>, checkpoint: &CheckpointName) -> Result<Self, git::Error> {
+        let path = work.repository().git_dir().join(NOTE);
+        std::fs::write(&path, checkpoint.to_string()).map_err(|error| {
+            git::Error::state(
+                format!("the workspace cannot be written to: {error}"),
+                "look whether the disk is full",
+            )
+        })?;
+        Ok(Self { path })
+    }
+
+    /// The tree is what it is meant to be.
+    pub(super) fn done(self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::error!(%error, "a workspace will be restored although it need not be");
+        }
+    }
+}
+
+impl Workspaces {
+    /// Brings a tree back to where it was, when somebody died while changing it. To be called with its lock held.
+    pub(super) fn restore_interrupted(&self, entered: &Entered, work: &Work<'_>) -> Result<(), git::Error> {
+        let path = work.repository().git_dir().join(NOTE);
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            return Ok(());
+        };
+        let note = CheckpointNote {
+            operation: "recovery",
+            by: "agentyard",
+        };
+        // A note that was cut off was written before anything happened.
+        if let Ok(checkpoint) = text.trim().parse::<CheckpointName>() {
+            let series = series_of(entered.row.id)?;
+            let restored = work.restore_checkpoint(&series, &checkpoint, &note)?;
+            settle_soon(restored.unsettled);
+            tracing::info!(workspace = %entered.row.id,  "a workspace was restored after a crash");
+        }
+        Interrupted { path }.done();
+        Ok(())
+    }
+}

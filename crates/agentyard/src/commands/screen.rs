@@ -1,0 +1,133 @@
+//! What a person or a script sees of a call while it goes on.
+
+use std::io::{self, IsTerminal, Write, stderr, stdout};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use agentyard_services::PlainText;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::render;
+
+/// How long a call may take before a person is shown that it goes on.
+const UNNOTICED: Duration = Duration::from_millis(300);
+
+/// Where a call is shown: what a command says as it comes, and how far it is when it says nothing.
+pub(crate) struct Screen {
+    /// One JSON object a line, for scripts.
+    json: bool,
+    title: String,
+    started: Instant,
+    bar: Option<ProgressBar>,
+    stdout: PlainText,
+    stderr: PlainText,
+    shows_run: bool,
+}
+
+impl Screen {
+    pub(crate) fn new(title: &str, json: bool) -> Self {
+        Self {
+            json,
+            title: title.to_owned(),
+            started: Instant::now(),
+            bar: None,
+            stdout: PlainText::default(),
+            stderr: PlainText::default(),
+            shows_run: false,
+        }
+    }
+
+    /// Shows an event that is not the end.
+    pub(crate) fn show(&mut self, name: &str, data: &Value) {
+        self.shows_run |= data["run"].is_string();
+        // Whoever closed the output does not stop the work; the end tells.
+        let _ = match name {
+            _ if self.json && self.shows_run => self.show_json(name, data),
+            "stdout" | "stderr" => self.show_output(name, data["text"].as_str().unwrap_or_default()),
+            _ => {
+                self.show_progress(data);
+                Ok(())
+            }
+        };
+    }
+
+    /// Shows the end of a run, and answers with its exit code. Nothing when the call was about something else.
+    pub(crate) fn end_run(&mut self, end: &Value) -> Option<io::Result<ExitCode>> {
+        self.clear();
+        self.shows_run.then(|| {
+            if self.json {
+                self.show_json("complete", end)?;
+            }
+            if end["timed_out"] == true {
+                render::warning("its time was up, so it was ended")?;
+            }
+            if end["output_limit_reached"] == true {
+                render::warning("it said too much, so it was ended")?;
+            }
+            Ok(exit_code(end))
+        })
+    }
+
+    /// Takes away what is shown only for the time being.
+    pub(crate) fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn show_json(&self, name: &str, data: &Value) -> io::Result<()> {
+        let mut line = json!({ "event": name });
+        if let (Some(line), Some(data)) = (line.as_object_mut(), data.as_object()) {
+            line.extend(data.clone());
+        }
+        render::answer(&line, true)
+    }
+
+    /// A terminal is not steered by what a command says; a file gets all of it.
+    fn show_output(&mut self, name: &str, text: &str) -> io::Result<()> {
+        self.clear();
+        if name == "stdout" {
+            let mut out = stdout().lock();
+            write_text(&mut out, text, stdout().is_terminal().then_some(&mut self.stdout))
+        } else {
+            let mut out = stderr().lock();
+            write_text(&mut out, text, stderr().is_terminal().then_some(&mut self.stderr))
+        }
+    }
+
+    fn show_progress(&mut self, data: &Value) {
+        if self.json || !stderr().is_terminal() || self.started.elapsed() < UNNOTICED {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.set_message(self.title.clone());
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        if let Some(total) = data["total"].as_u64() {
+            bar.set_length(total);
+            if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
+                bar.set_style(style);
+            }
+        }
+        bar.set_position(data["done"].as_u64().unwrap_or_default());
+        bar.set_message(data["message"].as_str().unwrap_or_default().to_owned());
+    }
+}
+
+fn write_text(out: &mut impl Write, text: &str, plain: Option<&mut PlainText>) -> io::Result<()> {
+    match plain {
+        Some(plain) => out.write_all(plain.push(text).as_bytes())?,
+        None => out.write_all(text.as_bytes())?,
+    }
+    out.flush()
+}
+
+/// The command's own exit code; as shells have it, more than 128 for a signal.
+fn exit_code(end: &Value) -> ExitCode {
+    let signal = end["signal"].as_u64().map(|signal| 128 + signal);
+    let code = end["exit_code"].as_u64().or(signal).unwrap_or(1);
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}
