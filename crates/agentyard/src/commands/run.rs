@@ -64,6 +64,7 @@ async fn here(
     if let Some(name) = path_argument(typed.operation.entry())
         && let Some(Value::String(path)) = typed.arguments.get_mut(name)
         && path != "."
+        && (name == "path" || path.starts_with('.'))
         && !is_workspace(path)
     {
         *path = platform::absolute(path.as_ref())?.to_string_lossy().into_owned();
