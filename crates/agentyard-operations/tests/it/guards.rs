@@ -32,6 +32,8 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "git_clone" => json!({ "url": repository, "path": format!("{repository}/clone") }),
         "git_fetch" | "git_pull" | "git_push" | "git_remote" => json!({ "path": repository }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
+        "make" => json!({ "workspace": repository, "dry_run": true }),
+        "run_command" => json!({ "workspace": repository, "command": ["true"] }),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
         other => panic!("say with which arguments `{other}` is called here"),
