@@ -42,6 +42,8 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         }
         "search" => json!({ "workspace": repository, "pattern": "hello" }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
+        "make" => json!({ "workspace": repository, "dry_run": true }),
+        "run_command" => json!({ "workspace": repository, "command": ["true"] }),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
         "repo_add" => json!({ "url": repository, "name": "ours" }),

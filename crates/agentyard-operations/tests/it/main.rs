@@ -8,3 +8,9 @@ mod git_reads;
 mod guards;
 mod references;
 mod surface;
+
+/// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
+#[test]
+fn leader() {
+    let _ = agentyard_testkit::lead();
+}
