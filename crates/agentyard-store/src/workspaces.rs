@@ -162,18 +162,20 @@ impl<'a> Workspaces<'a> {
         row.as_ref().map(workspace).transpose()
     }
 
-    /// Notes that a workspace is about to be closed, and says whether this caller is the one to do it.
+    /// Notes that a workspace is about to be closed and where its unsaved work is kept, and says whether this caller
+    /// is the one to do it.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub async fn closing(self, tenant: TenantId, id: WorkspaceId) -> Result<bool> {
+    pub async fn closing(self, tenant: TenantId, id: WorkspaceId, kept_ref: Option<&str>) -> Result<bool> {
         let query = Query::new(
             "begin to close a workspace",
-            "UPDATE workspaces SET state = 'closing' \
+            "UPDATE workspaces SET state = 'closing', kept_ref = $3 \
              WHERE tenant_id = $1 AND id = $2 AND state IN ('opening', 'open')",
         )
         .bind(tenant)
-        .bind(id);
+        .bind(id)
+        .bind(kept_ref);
         let mut transaction = self.store.begin(query.attempt()).await?;
         let changed = transaction.execute(&query).await?;
         transaction.commit(query.attempt()).await?;
