@@ -82,6 +82,10 @@ fn lines(fields: &Map<String, Value>, depth: usize) -> String {
         match value {
             Value::Null => {}
             Value::Object(inner) if inner.is_empty() => {}
+            Value::Object(inner) if inner.values().all(is_tally) => {
+                let tallies: Vec<String> = inner.iter().map(|(name, value)| tally(name, value)).collect();
+                text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: {}\n", tallies.join(", ")));
+            }
             Value::Object(inner) => text.push_str(&format!(
                 "{indent}{KEY}{name}{KEY:#}\n{}",
                 lines(inner, depth + 1)
@@ -100,6 +104,34 @@ fn lines(fields: &Map<String, Value>, depth: usize) -> String {
         }
     }
     text
+}
+
+/// Whether this says how often something happened.
+fn is_tally(value: &Value) -> bool {
+    value["count"].is_u64()
+}
+
+/// How often something happened, and how long it took on average when that was counted, too: `opened 3 (12 ms each)`.
+fn tally(name: &str, value: &Value) -> String {
+    let count = value["count"].as_u64().unwrap_or_default();
+    let each = value["total"].as_u64().and_then(|total| total.checked_div(count));
+    match (name.strip_suffix("_us"), each) {
+        (Some(name), Some(each)) => format!("{} {count} ({} each)", spaced(name), duration(each)),
+        (Some(name), None) => format!("{} {count}", spaced(name)),
+        (None, _) => format!("{} {count}", spaced(name)),
+    }
+}
+
+fn spaced(name: &str) -> String {
+    harmless(&name.replace('_', " "))
+}
+
+fn duration(microseconds: u64) -> String {
+    match microseconds {
+        0..1_000 => format!("{microseconds} µs"),
+        1_000..10_000_000 => format!("{} ms", microseconds / 1_000),
+        _ => format!("{} s", microseconds / 1_000_000),
+    }
 }
 
 fn table(items: &[Value]) -> String {
@@ -179,6 +211,25 @@ mod tests {
              a1  Begin
              b2  Go on
             untracked: a, b
+        "#]]
+        .assert_eq(&plain);
+    }
+
+    #[test]
+    fn what_was_counted_is_one_line() {
+        let value = json!({
+            "workspaces": [{ "branch": "main" }],
+            "totals": {
+                "opened_us": { "count": 3, "total": 36_900 },
+                "push_retries": { "count": 2 },
+                "undone_us": { "count": 1, "total": 12_000_000 },
+            },
+        });
+        let plain = anstream::adapter::strip_str(&document(&value)).to_string();
+        expect![[r#"
+             branch
+             main
+            totals: opened 3 (12 ms each), push retries 2, undone 1 (12 s each)
         "#]]
         .assert_eq(&plain);
     }

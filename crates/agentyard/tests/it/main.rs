@@ -19,3 +19,4 @@ mod serve;
 mod stdio;
 mod support;
 mod trust;
+mod workspaces;
