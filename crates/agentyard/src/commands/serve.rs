@@ -88,7 +88,7 @@ async fn run(
     let stop = CancellationToken::new();
     end_on_signal(stop.clone())?;
     server.serve(listener, stop).await.map_err(unusable)?;
-    services.runs.end_all().await;
+    services.end().await;
     store.close().await;
     Ok(())
 }
