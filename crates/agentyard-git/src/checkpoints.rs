@@ -17,6 +17,7 @@
 mod capture;
 mod files;
 mod git_files;
+mod heads;
 mod keep;
 mod list;
 mod name;
@@ -25,6 +26,8 @@ mod plan;
 mod recorded;
 mod references;
 mod restore;
+mod restore_files;
+mod restore_heads;
 mod restore_index;
 mod settle;
 mod state;

@@ -27,6 +27,8 @@ mod repos;
 
 mod workspaces;
 
+mod files;
+
 mod build;
 
 mod identities;
@@ -56,6 +58,7 @@ pub fn registry() -> &'static Registry {
             git::ALL,
             repos::ALL,
             workspaces::ALL,
+            files::ALL,
             build::ALL,
             identities::ALL,
             tokens::ALL,

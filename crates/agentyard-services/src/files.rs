@@ -5,14 +5,15 @@ mod environment;
 mod project;
 mod tasks;
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use agentyard_git::{
-    self as git, BytesQuery, Edit, EditOptions, Edited, ExpectedHash, FileBytes, FileText, FileTree,
-    ListQuery, Listing, ReadFile, ReadQuery, SearchCase, SearchMode, SearchPage, SearchQuery, WriteOptions,
-    Written,
+    self as git, BytesQuery, Confined, Edit, EditOptions, Edited, ExpectedHash, FileBytes, FileText,
+    FileTree, ListQuery, Listing, ReadFile, ReadQuery, SearchCase, SearchMode, SearchPage, SearchQuery,
+    WriteOptions, Written,
 };
-use agentyard_model::{Caller, Cursor};
+use agentyard_model::{Caller, Cursor, Permission};
 use agentyard_sandbox::Machine;
 
 use crate::error::Result;
@@ -211,15 +212,22 @@ impl Files {
         progress: &Progress,
         request: EditRequest,
     ) -> Result<Edited> {
+        caller.require(Permission::ProjectWrite)?;
+        let dry_run = request.dry_run;
+        let edit = move |tree: &Confined, cancel: &AtomicBool| {
+            let tree = FileTree::open(tree)?;
+            let options = EditOptions {
+                expected: expected(request.expected_hash.as_deref())?,
+                dry_run,
+            };
+            tree.edit(&tree.path_in(&request.path)?, &request.edits, &options, cancel)
+        };
+        // What changes nothing waits for nobody, and leaves no checkpoint.
+        if dry_run {
+            return self.places.read(caller, place, edit).await;
+        }
         self.places
-            .change(caller, place, "edit_file", progress, move |tree, cancel| {
-                let tree = FileTree::open(tree)?;
-                let options = EditOptions {
-                    expected: expected(request.expected_hash.as_deref())?,
-                    dry_run: request.dry_run,
-                };
-                tree.edit(&tree.path_in(&request.path)?, &request.edits, &options, cancel)
-            })
+            .change(caller, place, "edit_file", progress, edit)
             .await
     }
 

@@ -194,7 +194,7 @@ impl Services {
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
-            files: Files::new(places.clone(), machine, false),
+            files: Files::new(places.clone(), machine, runs.host.is_some()),
             runs: Runs::new(runs, places.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,

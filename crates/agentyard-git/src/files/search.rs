@@ -216,6 +216,8 @@ struct PageInProgress {
     done: bool,
     /// The last file that was searched.
     last: Option<String>,
+    /// Where the page begins.
+    after: Option<SearchPlace>,
 }
 
 impl PageInProgress {
@@ -228,6 +230,7 @@ impl PageInProgress {
             bytes: 0,
             done: false,
             last: None,
+            after: query.after.clone(),
         }
     }
 
@@ -239,7 +242,8 @@ impl PageInProgress {
         if !self.done {
             self.done = true;
             self.page.out_of_time = true;
-            self.page.next = self.last.take().map(|path| SearchPlace { path, line: None });
+            let reached = self.last.take().map(|path| SearchPlace { path, line: None });
+            self.page.next = reached.or_else(|| self.after.take());
         }
     }
 

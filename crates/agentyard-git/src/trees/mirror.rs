@@ -48,7 +48,7 @@ impl Trees {
         // Under the lock, what is there is what somebody left who died.
         let beside = format!(".new-{key}");
         remove_tree(&repos, beside.as_ref(), cancel)?;
-        remove_tree(&repos, gone(key).as_ref(), cancel)?;
+        remove_tree(&repos, format!("{GONE}{key}").as_ref(), cancel)?;
         if path.exists() {
             return state(&self.open_mirror(key)?);
         }
@@ -79,7 +79,7 @@ impl Trees {
         let trees = make_root(&self.all_trees_path())?;
         remove_tree(&trees, key.as_ref(), cancel)?;
         let repos = make_root(&self.repos_path())?;
-        let gone = gone(key);
+        let gone = format!("{GONE}{key}");
         remove_tree(&repos, gone.as_ref(), cancel)?;
         remove_tree(&repos, format!(".new-{key}").as_ref(), cancel)?;
         // Nobody finds half a repository under its name.
@@ -89,11 +89,6 @@ impl Trees {
             Err(errno) => Err(failed("removed", &self.mirror_path(key))(errno)),
         }
     }
-}
-
-/// What a mirror is called that is being removed.
-fn gone(key: &str) -> String {
-    format!("{GONE}{key}")
 }
 
 /// Clones, and makes a mirror of what git made.

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agentyard_git::{Error, FileTree, SearchCase, SearchMode, SearchQuery};
+use agentyard_git::{Error, FileTree, SearchCase, SearchMode, SearchPlace, SearchQuery};
 
 use crate::files_support::{found, path, search};
 use crate::support::{GO_ON, Yard};
@@ -242,6 +242,15 @@ fn a_search_ends_when_its_time_is_up_or_nobody_waits() {
     };
     let page = yard.search_files(&hurried);
     assert!(page.out_of_time && page.files.is_empty());
+    let place = SearchPlace {
+        path: "src/main.rs".to_owned(),
+        line: Some(2),
+    };
+    let resumed = SearchQuery {
+        after: Some(place.clone()),
+        ..hurried
+    };
+    assert_eq!(yard.search_files(&resumed).next, Some(place));
     let gone = AtomicBool::new(true);
     let cancelled = yard.files().search(&search("total"), &gone);
     assert!(matches!(cancelled, Err(Error::Cancelled)), "{cancelled:?}");

@@ -31,7 +31,19 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "git_rebase" => json!({ "path": repository, "upstream": "HEAD" }),
         "git_clone" => json!({ "url": repository, "path": format!("{repository}/clone") }),
         "git_fetch" | "git_pull" | "git_push" | "git_remote" => json!({ "path": repository }),
+        "ls" | "env" => json!({ "workspace": repository }),
+        "read_file" => json!({ "workspace": repository, "path": "README.md" }),
+        "write_file" => {
+            json!({ "workspace": repository, "path": "new.txt", "content": "x\n", "overwrite": true })
+        }
+        "edit_file" => {
+            let edit = json!({ "old": "hello", "new": "hi" });
+            json!({ "workspace": repository, "path": "README.md", "edits": [edit] })
+        }
+        "search" => json!({ "workspace": repository, "pattern": "hello" }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
+        "make" => json!({ "workspace": repository, "dry_run": true }),
+        "run_command" => json!({ "workspace": repository, "command": ["true"] }),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
         "repo_add" => json!({ "url": repository, "name": "ours" }),

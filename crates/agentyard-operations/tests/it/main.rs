@@ -3,7 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod conflicts;
+mod files;
 mod git_reads;
 mod guards;
 mod references;
 mod surface;
+
+/// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
+#[test]
+fn leader() {
+    let _ = agentyard_testkit::lead();
+}

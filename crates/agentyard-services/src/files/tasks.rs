@@ -17,7 +17,8 @@ pub(super) fn make_targets(content: &str) -> Vec<String> {
         if in_definition || is_continuation || line.starts_with(['\t', '#', ' ']) {
             continue;
         }
-        for target in names_before_colon(line).unwrap_or_default().split_whitespace() {
+        let names = names_before_colon(line).filter(|names| !names.contains('='));
+        for target in names.unwrap_or_default().split_whitespace() {
             let is_plain = !target.starts_with('.') && target.chars().all(is_plain);
             if is_plain && !targets.iter().any(|known| known == target) {
                 targets.push(target.to_owned());
@@ -43,7 +44,7 @@ pub(super) fn just_recipes(content: &str) -> Vec<String> {
 /// What stands before the colon of a rule; nothing when the line is an assignment.
 fn names_before_colon(line: &str) -> Option<&str> {
     let (names, rest) = line.split_once(':')?;
-    let is_assignment = names.contains('=') || rest.trim_start_matches(':').starts_with('=');
+    let is_assignment = rest.trim_start_matches(':').starts_with('=');
     (!is_assignment).then_some(names)
 }
 

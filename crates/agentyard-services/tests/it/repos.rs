@@ -348,7 +348,7 @@ async fn branches_tell_the_default_and_who_works_on_them() {
     assert_eq!(working.path, path.display().to_string());
     assert!(found[1..].iter().all(|it| it.workspace.is_none()));
     let details = platform.services.repos.get(&local(), "own").await.unwrap();
-    assert_eq!(details.workspaces, [working.clone()]);
+    assert_eq!(details.workspaces, std::slice::from_ref(working));
 
     let page = async |limit, cursor| {
         let request = RepoBranchesRequest {

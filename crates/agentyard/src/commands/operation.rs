@@ -50,6 +50,7 @@ pub(crate) fn find(matches: &ArgMatches) -> Option<Result<Typed>> {
 
 fn group(noun: &'static str) -> Command {
     let about = match noun {
+        "file" => "Read and change files",
         "git" => "Look at repositories and change them",
         "repo" => "Repositories that workspaces are made of",
         "workspace" => "Branches in working trees of their own",
@@ -156,14 +157,10 @@ fn arguments(operation: &'static Registered, given: &ArgMatches) -> Result<Map<S
 }
 
 /// The argument that names a directory, which on a command line is relative to where
-/// one stands.
+/// one stands. Where a workspace can be named, `path` is one inside it.
 pub(crate) fn path_argument(entry: &Entry) -> Option<&'static str> {
-    registry()
-        .find(entry.name)
-        .filter(|operation| {
-            let known = operation.properties();
-            // Beside a workspace, a path is one inside it.
-            known.contains_key("path") && !known.contains_key("workspace")
-        })
-        .map(|_| "path")
+    let operation = registry().find(entry.name)?;
+    ["workspace", "path"]
+        .into_iter()
+        .find(|name| operation.properties().contains_key(*name))
 }

@@ -1,6 +1,7 @@
 //! Runs an operation that was typed: on this machine, or on a server.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use agentyard_gateway::{LiveEvent, RemoteServer};
 use agentyard_model::Caller;
@@ -8,7 +9,7 @@ use agentyard_operations::{Face, Live, Selection};
 use agentyard_services::{ErrorKind, Result, WorkingDirectories, WorkspaceReference};
 use futures::StreamExt;
 use futures::channel::mpsc;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::operation::{Typed, path_argument};
 use super::screen::Screen;
@@ -18,6 +19,9 @@ use crate::namespace;
 use crate::platform::{self, Setting};
 use crate::telemetry::Face as TelemetryFace;
 use crate::{render, runtime};
+
+/// How long a call may take before a person is shown that it goes on.
+const UNNOTICED: Duration = Duration::from_millis(300);
 
 /// How much may be seen of a call before it is shown.
 const SEEN_AT_ONCE: usize = 64;
@@ -64,6 +68,7 @@ async fn here(
     if let Some(name) = path_argument(typed.operation.entry())
         && let Some(Value::String(path)) = typed.arguments.get_mut(name)
         && path != "."
+        && (name == "path" || path.starts_with('.'))
         && !is_workspace(path)
     {
         *path = platform::absolute(path.as_ref())?.to_string_lossy().into_owned();
@@ -105,7 +110,19 @@ async fn watch(
     screen: &mut Screen,
     caller: &Caller,
 ) -> std::result::Result<Value, Failure> {
-    while let Some(live) = seen.next().await {
+    let unnoticed = tokio::time::sleep(UNNOTICED);
+    tokio::pin!(unnoticed);
+    let mut noticed = false;
+    loop {
+        let live = tokio::select! {
+            live = seen.next() => live,
+            () = &mut unnoticed, if !noticed => {
+                noticed = true;
+                screen.show_that_it_goes_on();
+                continue;
+            }
+        };
+        let Some(live) = live else { break };
         if let Live::End(Err(error)) = &live {
             screen.clear();
             return Err(Failure::service(error, &caller.request_id));
@@ -122,8 +139,10 @@ async fn watch(
 
 /// A text alone is shown as it is.
 fn show(answer: &Value, json: bool) -> std::io::Result<()> {
+    let has_more =
+        |fields: &Map<String, Value>| fields.keys().any(|name| name != "text" && name != "next_cursor");
     match answer["text"].as_str() {
-        Some(text) if !json => render::text(text),
+        Some(text) if !json && !answer.as_object().is_some_and(has_more) => render::text(text),
         _ => render::answer(answer, json),
     }
 }

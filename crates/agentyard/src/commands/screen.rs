@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write, stderr, stdout};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agentyard_services::PlainText;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -10,19 +10,16 @@ use serde_json::{Value, json};
 
 use crate::render;
 
-/// How long a call may take before a person is shown that it goes on.
-const UNNOTICED: Duration = Duration::from_millis(300);
-
 /// Where a call is shown: what a command says as it comes, and how far it is when it says nothing.
 pub(crate) struct Screen {
     /// One JSON object a line, for scripts.
     json: bool,
     title: String,
-    started: Instant,
     bar: Option<ProgressBar>,
     stdout: PlainText,
     stderr: PlainText,
     shows_run: bool,
+    has_spoken: bool,
 }
 
 impl Screen {
@@ -30,12 +27,23 @@ impl Screen {
         Self {
             json,
             title: title.to_owned(),
-            started: Instant::now(),
             bar: None,
             stdout: PlainText::default(),
             stderr: PlainText::default(),
             shows_run: false,
+            has_spoken: false,
         }
+    }
+
+    /// Shows a person at a terminal that a call goes on of which nothing was seen yet, and from now on how far it is.
+    pub(crate) fn show_that_it_goes_on(&mut self) {
+        if self.json || self.has_spoken || !stderr().is_terminal() {
+            return;
+        }
+        let bar = ProgressBar::new_spinner();
+        bar.set_message(self.title.clone());
+        bar.enable_steady_tick(Duration::from_millis(100));
+        self.bar = Some(bar);
     }
 
     /// Shows an event that is not the end.
@@ -87,6 +95,7 @@ impl Screen {
     /// A terminal is not steered by what a command says; a file gets all of it.
     fn show_output(&mut self, name: &str, text: &str) -> io::Result<()> {
         self.clear();
+        self.has_spoken = true;
         if name == "stdout" {
             let mut out = stdout().lock();
             write_text(&mut out, text, stdout().is_terminal().then_some(&mut self.stdout))
@@ -97,15 +106,7 @@ impl Screen {
     }
 
     fn show_progress(&mut self, data: &Value) {
-        if self.json || !stderr().is_terminal() || self.started.elapsed() < UNNOTICED {
-            return;
-        }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.set_message(self.title.clone());
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
-        });
+        let Some(bar) = &self.bar else { return };
         if let Some(total) = data["total"].as_u64() {
             bar.set_length(total);
             if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {

@@ -13,6 +13,7 @@ mod generated;
 mod git_host;
 mod namespace;
 mod robustness;
+mod runs;
 mod secrets;
 mod serve;
 mod stdio;
