@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
+use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings, Way};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
 use agentyard_sandbox::{Host, LeaderProgram, Machine, MachineContext};
 use agentyard_services::{
@@ -37,7 +37,7 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn new() -> Self {
-        Self::with(Vec::new(), run_settings()).await
+        Self::with(Vec::new(), run_settings(), None).await
     }
 
     /// As [`TestPlatform::new`], with a configuration that names these repositories.
@@ -45,7 +45,7 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn with_repos(configured: Vec<ConfiguredRepo>) -> Self {
-        Self::with(configured, run_settings()).await
+        Self::with(configured, run_settings(), None).await
     }
 
     /// As [`TestPlatform::new`], with commands run in this way.
@@ -53,10 +53,19 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn with_runs(runs: RunSettings) -> Self {
-        Self::with(Vec::new(), runs).await
+        Self::with(Vec::new(), runs, None).await
     }
 
-    async fn with(configured: Vec<ConfiguredRepo>, runs: RunSettings) -> Self {
+    /// As [`TestPlatform::new`], with workspaces that are plain directories, so that nothing is left mounted whatever
+    /// becomes of the test.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn without_mounts() -> Self {
+        Self::with(Vec::new(), run_settings(), Some(Way::Checkout)).await
+    }
+
+    async fn with(configured: Vec<ConfiguredRepo>, runs: RunSettings, way: Option<Way>) -> Self {
         let data = tempfile::tempdir().expect("a temporary directory");
         let settings = StoreSettings {
             data_dir: data.path().to_owned(),
@@ -82,7 +91,7 @@ impl TestPlatform {
             }),
             trees: TreeSettings {
                 directory: data.path().to_owned(),
-                way: None,
+                way,
                 obstacle: None,
             },
             configured,

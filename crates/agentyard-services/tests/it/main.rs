@@ -4,6 +4,7 @@
 
 mod repos;
 mod runs;
+mod workspace_conflicts;
 
 /// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
 #[test]
