@@ -17,6 +17,7 @@
 mod capture;
 mod files;
 mod git_files;
+mod heads;
 mod keep;
 mod list;
 mod name;
@@ -25,6 +26,8 @@ mod plan;
 mod recorded;
 mod references;
 mod restore;
+mod restore_files;
+mod restore_heads;
 mod restore_index;
 mod settle;
 mod state;
@@ -38,6 +41,7 @@ pub use list::{
     MAX_CHECKPOINTS,
 };
 pub use name::{CheckpointName, CheckpointNote, CheckpointSeries};
+pub(crate) use objects::Objects;
 pub use restore::Restored;
 pub use settle::Unsettled;
 
@@ -151,11 +155,12 @@ impl Work<'_> {
         ))
     }
 
-    /// Removes the oldest checkpoints of a series, all but the `keep` newest. Gives how many there were.
+    /// Removes the oldest checkpoints of a series, all but the `keep` newest, and says how many they were. The newest
+    /// stays in any case: the numbers of those to come follow from it.
     pub fn prune_checkpoints(&self, series: &CheckpointSeries, keep: usize) -> Result<usize, Error> {
         let local = self.repository().local();
         let all = references::all(&local, series)?;
-        let surplus = &all[..all.len().saturating_sub(keep)];
+        let surplus = &all[..all.len().saturating_sub(keep.max(1))];
         references::delete(
             &local,
             surplus

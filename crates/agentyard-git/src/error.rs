@@ -70,6 +70,13 @@ pub enum Error {
     )]
     ForeignOwner { path: String, owner: u32, user: u32 },
 
+    /// A repository of somebody whom the kernel does not name in this user namespace.
+    #[error(
+        "the repository at {path} is refused: it belongs to another user, and in the user namespace that this server \
+         runs in it cannot be told to whom; change its owner, or set `workspaces.namespace` to `off` if it is root's"
+    )]
+    UnknownOwner { path: String },
+
     /// A repository format that is not read in process.
     #[error("the repository at {path} uses {feature}, which is not supported")]
     UnsupportedRepository { path: String, feature: String },

@@ -6,7 +6,9 @@
 //!   it may know about the person as whom it runs is given to it ([`GitPerson`]).
 //! - What is on [`Repository`] reads, in this process: it starts no other, opens no connection, and writes
 //!   nothing. A status does not even refresh the index.
-//! - What is on [`Work`] changes a repository, through the `git` program ([`Git`]).
+//! - What is on [`Work`] changes a repository, through the `git` program ([`Git`]). Checkpoints alone are written in
+//!   this process, as objects and references of their own: one is made after every change.
+//! - What is on [`Trees`] keeps repositories and working trees of our own, in the data directory.
 //! - A repository's content is an attacker's: its configuration, attributes, links and ownership are checked
 //!   or ignored such that they can neither run a program nor lead to a file outside the roots. [`Repository`]
 //!   says how.
@@ -18,6 +20,8 @@
 mod branches;
 mod checkpoints;
 mod conflicts;
+mod files;
+mod forecast;
 mod init;
 mod lock_files;
 mod log;
@@ -33,6 +37,7 @@ mod status;
 mod tags;
 mod touched;
 mod trees;
+mod working_tree;
 mod worktrees;
 
 mod network;
@@ -71,6 +76,16 @@ pub use commit::{Commit, Decoration, DecorationKind, MAX_BODY, Person};
 pub use conflicts::{ConflictContent, ConflictHunk, ConflictSide, ConflictedFile, Conflicts};
 pub use dates::{DayEdge, parse_date};
 pub use error::Error;
+pub use files::{
+    BytesQuery, Edit, EditOptions, Edited, ExpectedHash, FileBytes, FileHash, FileMatches, FileText,
+    FileTree, LineEndings, ListQuery, ListedEntry, ListedKind, Listing, MAX_CONTEXT, MAX_EDITED_FILE,
+    MAX_EDITS, MAX_FOUND, MAX_HASHED_FILE, MAX_LISTED, MAX_PROJECT_FILE, MAX_READ_BYTES, MAX_READ_LINES,
+    MAX_WRITTEN_FILE, ProjectFile, ReadFile, ReadLine, ReadQuery, SearchCase, SearchMode, SearchPage,
+    SearchPlace, SearchQuery, SearchedLine, WriteOptions, Written,
+};
+pub use forecast::{
+    CollidingFile, Collision, CollisionKind, Contender, Forecast, Forecasts, MAX_COLLIDING_FILES,
+};
 pub use init::{InitOptions, Initialized, ObjectFormat};
 pub use lock_files::{Attempt as LockAttempt, LockFile, LockFiles, LockHolder};
 pub use log::{
@@ -116,4 +131,5 @@ pub use work::{
     SignatureKind, StashContent, StashOptions, StashSelector, TagChange, TagCreation, TagVerification,
     Unstashed, Work, WorktreeAddition, WorktreeChange, WorktreeRemoval,
 };
+pub use working_tree::WorkingTree;
 pub use worktrees::{MAX_WORKTREES, Place, Worktree, WorktreeList};

@@ -112,7 +112,8 @@ fn check_new(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn refuse_git_directory(mut candidate: Option<Confined>) -> Result<(), Error> {
+/// Fails when a directory, or one above it, is a git directory.
+pub(crate) fn refuse_git_directory(mut candidate: Option<Confined>) -> Result<(), Error> {
     while let Some(directory) = candidate {
         if looks_like_git_dir(directory.directory()) {
             return Err(invalid(

@@ -89,6 +89,22 @@ pub(crate) fn status_settings(local: &gix::Repository) -> (Detect, usize) {
     (detect, lowered(limit))
 }
 
+/// What a merge looks for: `merge.renames` before `diff.renames`. It never looks for copies.
+pub(crate) fn merge_settings(local: &gix::Repository) -> (Detect, usize) {
+    let config = local.config_snapshot();
+    let value = config
+        .string("merge.renames")
+        .or_else(|| config.string("diff.renames"));
+    let detect = match value.as_ref().map(|value| value.as_bytes()) {
+        Some(value) if is_false(value) => Detect::Nothing,
+        _ => Detect::Renames,
+    };
+    let limit = config
+        .integer("merge.renameLimit")
+        .or_else(|| config.integer("diff.renameLimit"));
+    (detect, lowered(limit))
+}
+
 /// How far the differences of a commit are searched.
 pub(crate) fn diff_limit(local: &gix::Repository) -> usize {
     lowered(local.config_snapshot().integer("diff.renameLimit"))

@@ -22,6 +22,7 @@ mod untracked_files;
 mod visit;
 mod watch;
 mod watched;
+mod working_files;
 
 use std::sync::atomic::AtomicBool;
 
@@ -30,12 +31,17 @@ use gix::bstr::BString;
 use self::head::LastDistance;
 use crate::error::check_cancelled;
 use crate::{Error, ObjectId, RebaseProgress, Repository, display_path, index};
+pub(crate) use directory::{Continue, Directory};
+pub(crate) use entry::pattern_case;
+pub(crate) use ignore::{Excludes, Sources};
 pub(crate) use kept::KeptStatus;
+pub(crate) use rules::info_file;
 pub(crate) use staged::{StagedFile, staged_files};
 pub use staging::Staging;
 pub(crate) use tracked::conflict;
 pub(crate) use untracked_files::IgnoreRules;
 pub(crate) use watch::WatchBudget;
+pub(crate) use working_files::{WorkingFile, WorkingFiles};
 
 /// What to look for.
 #[derive(Clone, Debug)]

@@ -16,6 +16,8 @@ use crate::renames::{self, Detect, File};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TreeDiff {
     pub(crate) changes: Vec<Change>,
+    /// Directories that are no more, with a slash at the end.
+    pub(crate) vanished: Vec<BString>,
     /// There is more.
     pub(crate) truncated: bool,
 }
@@ -205,6 +207,9 @@ impl Comparison<'_> {
         }
         if entry.kind == EntryKind::Tree {
             path.push(b'/');
+            if new.is_none() {
+                self.found.vanished.push(path.clone());
+            }
             self.pending.push(Pending {
                 prefix: path,
                 depth: directory.depth + 1,

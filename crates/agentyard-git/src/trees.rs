@@ -26,6 +26,10 @@ mod overlay;
 mod reflink;
 mod registration;
 mod removals;
+mod rights;
+mod stale_locks;
+#[cfg(test)]
+mod tests;
 mod way;
 mod whose;
 
@@ -51,6 +55,8 @@ pub struct TreeSettings {
     pub directory: PathBuf,
     /// The way in which views are made, in place of the best that this machine offers.
     pub way: Option<Way>,
+    /// Why this process may not mount views, where that is known beforehand.
+    pub obstacle: Option<String>,
 }
 
 impl Trees {

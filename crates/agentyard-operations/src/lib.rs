@@ -23,7 +23,11 @@ mod selection;
 // The nouns, in the order in which their operations are shown.
 mod git;
 
+mod repos;
+
 mod workspaces;
+
+mod files;
 
 mod build;
 
@@ -52,7 +56,9 @@ pub fn registry() -> &'static Registry {
     REGISTRY.get_or_init(|| {
         Registry::of(&[
             git::ALL,
+            repos::ALL,
             workspaces::ALL,
+            files::ALL,
             build::ALL,
             identities::ALL,
             tokens::ALL,

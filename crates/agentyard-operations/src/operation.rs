@@ -17,6 +17,8 @@ use crate::output::Output;
 pub trait Operation: 'static {
     /// The MCP tool's name; route and command are built from the same words.
     const NAME: &'static str;
+    /// Its command, where that has other words than its name has before and after the first `_`: `file read`.
+    const COMMAND: Option<&'static str> = None;
     /// Which MCP server lists it.
     const TOOLSET: Toolset;
     /// What it does to the world.

@@ -20,6 +20,7 @@ use crate::{arguments, brief, measure, schema};
 pub struct Entry {
     /// The MCP tool's name.
     pub name: &'static str,
+    command: Option<&'static str>,
     /// Which MCP server lists it.
     pub toolset: Toolset,
     /// What it does to the world.
@@ -56,6 +57,7 @@ impl Entry {
     pub const fn of<O: Operation>() -> Self {
         Self {
             name: O::NAME,
+            command: O::COMMAND,
             toolset: O::TOOLSET,
             effect: O::EFFECT,
             reading_modes: O::READING_MODES,
@@ -99,9 +101,13 @@ impl Entry {
     /// Where its command stands: `git status`, `token create`, `whoami`.
     #[must_use]
     pub fn command(&self) -> (&'static str, Option<&'static str>) {
-        match self.name.split_once('_') {
+        let words = match self.command {
+            Some(command) => command.split_once(' '),
+            None => self.name.split_once('_'),
+        };
+        match words {
             Some((noun, verb)) => (noun, Some(verb)),
-            None => (self.name, None),
+            None => (self.command.unwrap_or(self.name), None),
         }
     }
 }

@@ -63,6 +63,10 @@ fn value(name: &str, text: &str, of_type: &str) -> Result<Value> {
             "false" | "0" | "no" => Ok(Value::Bool(false)),
             _ => Err(expected("`true` or `false`")),
         },
+        "object" => serde_json::from_str(text)
+            .ok()
+            .filter(Value::is_object)
+            .ok_or_else(|| expected("a JSON object")),
         _ => Ok(Value::String(text.to_owned())),
     }
 }
@@ -95,6 +99,17 @@ mod tests {
             arguments.unwrap(),
             json!({ "name": "7", "expires_in_days": 7, "permissions": ["project:read", "project:write"] })
         );
+    }
+
+    #[test]
+    fn an_object_is_written_as_json() {
+        let operation = registry().find("edit_file").unwrap();
+        let read = |text| arguments_from_texts(operation, [("edits", text)]).map(Value::Object);
+        assert_eq!(
+            read(r#"{"old":"a","new":"b"}"#).unwrap(),
+            json!({ "edits": [{ "old": "a", "new": "b" }] })
+        );
+        assert!(read("a").is_err() && read("[1]").is_err());
     }
 
     #[test]

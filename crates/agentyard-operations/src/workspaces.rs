@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod close;
+mod conflicts;
 mod get;
 mod list;
 mod open;
@@ -19,4 +20,5 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<close::WorkspaceClose>(),
     Entry::of::<undo::WorkspaceUndo>(),
     Entry::of::<checkpoints::WorkspaceCheckpoints>(),
+    Entry::of::<conflicts::WorkspaceConflicts>(),
 ];

@@ -18,4 +18,4 @@ pub mod namespace;
 
 pub use command::{Command, CommandError, EndCause, Event, Exit, Limits, Stream};
 pub use host::{Host, LeaderProgram, Running, lead};
-pub use machine::{Finding, Machine, MachineContext, State};
+pub use machine::{Finding, Machine, MachineContext, State, Tool};

@@ -9,6 +9,7 @@ mod probe;
 mod programs;
 mod reflink;
 mod scratch;
+mod toolbox;
 mod user_namespaces;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 
 pub use finding::{Finding, State};
 pub(crate) use overlayfs::OverlayDirectories;
+pub use toolbox::Tool;
 pub(crate) use user_namespaces::SWITCHES;
 
 /// What the probes need from outside.

@@ -16,7 +16,8 @@ pub(crate) fn from_git(error: git::Error) -> Error {
         ),
         GitError::NotFound { .. } | GitError::NotADirectory { .. } | GitError::NotARepository { .. } => Error::not_found(message),
         GitError::UnknownRevision { .. } => Error::not_found(message).because(error),
-        GitError::RepositoryEscapes { .. } | GitError::RepositoryMalformed { .. } | GitError::ForeignOwner { .. } => {
+        GitError::RepositoryEscapes { .. } | GitError::RepositoryMalformed { .. } | GitError::ForeignOwner { .. }
+        | GitError::UnknownOwner { .. } => {
             Error::new(ErrorKind::Forbidden, message)
         }
         GitError::UnsupportedRepository { .. } => Error::invalid(message),

@@ -35,6 +35,8 @@ mod places;
 
 mod repositories;
 
+mod files;
+
 mod runs;
 
 use std::sync::Arc;
@@ -58,6 +60,11 @@ pub use agentyard_git::{
     TagVerification, Touched, TreeObject, Unstashed, Worktree, WorktreeChange,
 };
 pub use agentyard_git::{
+    BytesQuery, Edit, Edited, FileBytes, FileHash, FileMatches, FileText, LineEndings, ListedEntry,
+    ListedKind, Listing, MAX_CONTEXT, MAX_EDITS, MAX_FOUND, MAX_LISTED, MAX_READ_BYTES, MAX_READ_LINES,
+    ReadFile, ReadLine, ReadQuery, SearchCase, SearchMode, SearchPage, SearchPlace, SearchedLine, Written,
+};
+pub use agentyard_git::{
     ChangedFiles, CherryPickResult, CherryPicked, ConflictContent, ConflictHunk, ConflictSide,
     ConflictedFile, Conflicts, FastForward, Favor, Integrated, Integration, IntegrationResult, MergePreview,
     MergeResult, MergeStrategy, Merged, RebaseProgress, RebaseResult, RebaseStop, Rebased,
@@ -65,11 +72,16 @@ pub use agentyard_git::{
 pub use agentyard_git::{
     Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
 };
-pub use agentyard_sandbox::Stream as OutputStream;
+pub use agentyard_git::{CollidingFile, CollisionKind};
+pub use agentyard_sandbox::{Stream as OutputStream, Tool};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
+pub use files::{
+    EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
+    SearchRequest, WriteRequest, list_cursor, search_cursor,
+};
 pub use identities::{Identities, VouchedIdentity};
 pub use places::Place;
 pub use progress::{Progress, Step};
@@ -94,8 +106,9 @@ pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
 pub use working_directories::WorkingDirectories;
 pub use workspaces::{
-    CloseRequest, Closed, OpenRequest, Opened, SyncRequest, Synced, Undone, WorkspaceDetails,
-    WorkspaceListing, WorkspaceReference, WorkspaceSettings, Workspaces,
+    CloseRequest, Closed, ConflictsRequest, ForeseenConflict, OpenRequest, Opened, Opponent, SyncRequest,
+    Synced, Undone, WorkspaceConflicts, WorkspaceDetails, WorkspaceListing, WorkspaceReference,
+    WorkspaceSettings, Workspaces,
 };
 
 /// Everything that the platform does.
@@ -114,6 +127,8 @@ pub struct Services {
     pub workspaces: Workspaces,
     /// Repositories.
     pub repositories: Repositories,
+    /// Files.
+    pub files: Files,
     /// Commands.
     pub runs: Runs,
 }
@@ -132,6 +147,7 @@ impl Services {
             configured,
             workspaces,
             wrapup_instructions,
+            machine,
         } = settings;
         let locks = LockFiles::new(trees.directory.join("locks"));
         let (git, trees) = (Arc::new(git), Arc::new(Trees::new(trees)));
@@ -178,6 +194,7 @@ impl Services {
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
+            files: Files::new(places.clone(), machine, runs.host.is_some()),
             runs: Runs::new(runs, places.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,

@@ -151,6 +151,26 @@ impl Places {
         })
     }
 
+    /// Counts what a push met, where it was made in a workspace.
+    pub(crate) async fn count_push(
+        &self,
+        caller: &Caller,
+        path: Option<&Path>,
+        retries: u32,
+        conflicts: usize,
+    ) {
+        if retries == 0 && conflicts == 0 {
+            return;
+        }
+        if let Ok(Located {
+            workspace: Some(entered),
+            ..
+        }) = self.locate(caller, path).await
+        {
+            self.0.workspaces.count_push(&entered, retries, conflicts);
+        }
+    }
+
     /// Where a build tool is to work. The workspace of a branch is opened when it is not open yet.
     pub(crate) async fn find(&self, caller: &Caller, place: &Place, progress: &Progress) -> Result<Located> {
         match (&place.workspace, &place.repo, &place.branch) {

@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use agentyard_git::{self as git, Git, Repository, Roots, TreeSettings};
 use agentyard_model::{Caller, Clock};
+use agentyard_sandbox::Machine;
 
 use crate::audit::AuditLog;
 use crate::error::Result;
@@ -106,6 +107,8 @@ pub struct RepositorySettings {
     pub workspaces: WorkspaceSettings,
     /// A file with what the operator wants to be heeded before work is called done.
     pub wrapup_instructions: Option<PathBuf>,
+    /// This machine, which is asked for the programs that it has.
+    pub machine: Machine,
 }
 
 impl Repositories {

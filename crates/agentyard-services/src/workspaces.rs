@@ -5,6 +5,7 @@
 //! within this process and towards others, and leaves a checkpoint behind.
 
 mod closing;
+mod conflicts;
 mod details;
 mod entering;
 mod holding;
@@ -17,12 +18,13 @@ mod reference;
 mod syncing;
 mod tending;
 mod undoing;
+mod visiting;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agentyard_git::{Git, KeptRepositories, LockFiles, Trees};
+use agentyard_git::{Forecasts, Git, KeptRepositories, LockFiles, Trees};
 use agentyard_model::{Clock, WorkspaceId};
 use agentyard_store::Store;
 
@@ -31,6 +33,7 @@ use crate::repos::Repos;
 use crate::turns::{Turns, Turnstile};
 use crate::working_directories::WorkingDirectories;
 pub use closing::{CloseRequest, Closed};
+pub use conflicts::{ConflictsRequest, ForeseenConflict, Opponent, WorkspaceConflicts};
 pub use details::{WorkspaceDetails, WorkspaceListing};
 use entering::Attached;
 pub(crate) use entering::Entered;
@@ -89,6 +92,7 @@ struct Inner {
     attached: Mutex<HashMap<WorkspaceId, Arc<Attached>>>,
     leases: leases::NotedUses,
     measures: measures::Measures,
+    forecasts: Arc<Forecasts>,
 }
 
 /// How many trees are opened, closed or synchronised at the same time.
@@ -129,6 +133,7 @@ impl Workspaces {
             attached: Mutex::default(),
             leases: leases::NotedUses::default(),
             measures,
+            forecasts: Arc::default(),
         }))
     }
 }

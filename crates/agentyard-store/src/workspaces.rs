@@ -274,6 +274,23 @@ impl<'a> Workspaces<'a> {
         self.all(&least_recently_used(query, MAX_PAGE_SIZE)).await
     }
 
+    /// How many workspaces of all tenants are open, and how many bytes of disk those use that were measured.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn standing(self) -> Result<(u64, u64)> {
+        // A sum is of a wider type than its parts in PostgreSQL.
+        let query = Query::new(
+            "count the open workspaces",
+            "SELECT COUNT(*) AS open, CAST(COALESCE(SUM(disk_bytes), 0) AS BIGINT) AS disk FROM workspaces \
+             WHERE state = 'open'",
+        );
+        match self.store.fetch_optional(&query).await? {
+            Some(row) => Ok((row.size("open")?, row.size("disk")?)),
+            None => Ok((0, 0)),
+        }
+    }
+
     async fn one(self, query: &Query) -> Result<Option<Workspace>> {
         self.store
             .fetch_optional(query)

@@ -1,12 +1,15 @@
 //! A whole platform for tests: real git, a real database, a clock that stands still.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_sandbox::{Host, LeaderProgram};
-use agentyard_services::{RepositorySettings, RunSettings, Services, WorkingDirectories, WorkspaceSettings};
+use agentyard_sandbox::{Host, LeaderProgram, Machine, MachineContext};
+use agentyard_services::{
+    ConfiguredRepo, RepositorySettings, RunSettings, Services, WorkingDirectories, WorkspaceSettings,
+};
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
 
@@ -25,7 +28,7 @@ pub struct TestPlatform {
     pub clock: Clock,
     /// A repository inside its roots.
     pub repository: TestRepository,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl TestPlatform {
@@ -34,7 +37,15 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn new() -> Self {
-        Self::with_runs(run_settings()).await
+        Self::with(Vec::new(), run_settings()).await
+    }
+
+    /// As [`TestPlatform::new`], with a configuration that names these repositories.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_repos(configured: Vec<ConfiguredRepo>) -> Self {
+        Self::with(configured, run_settings()).await
     }
 
     /// As [`TestPlatform::new`], with commands run in this way.
@@ -42,6 +53,10 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn with_runs(runs: RunSettings) -> Self {
+        Self::with(Vec::new(), runs).await
+    }
+
+    async fn with(configured: Vec<ConfiguredRepo>, runs: RunSettings) -> Self {
         let data = tempfile::tempdir().expect("a temporary directory");
         let settings = StoreSettings {
             data_dir: data.path().to_owned(),
@@ -68,10 +83,17 @@ impl TestPlatform {
             trees: TreeSettings {
                 directory: data.path().to_owned(),
                 way: None,
+                obstacle: None,
             },
-            configured: Vec::new(),
+            configured,
             workspaces: WorkspaceSettings::default(),
             wrapup_instructions: None,
+            machine: Machine::new(MachineContext {
+                search_path: "/usr/bin:/bin".into(),
+                home: None,
+                runtime_directory: None,
+                scratch: data.path().to_owned(),
+            }),
         };
         let services = Arc::new(Services::new(&store, repositories, runs, clock.clone()));
         Self {
@@ -79,8 +101,14 @@ impl TestPlatform {
             store,
             clock,
             repository,
-            _data: data,
+            data,
         }
+    }
+
+    /// Its data directory.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        self.data.path()
     }
 
     /// Another tenant beside the local one.

@@ -18,6 +18,7 @@ mod nearest;
 mod overrides;
 mod paths;
 mod reference;
+mod repos;
 mod schema;
 mod settings;
 mod show;
@@ -39,6 +40,7 @@ pub(crate) use environment::Environment;
 pub(crate) use error::ConfigError;
 pub(crate) use loader::Loaded;
 pub(crate) use overrides::Override;
+pub(crate) use repos::RepoEntry;
 pub(crate) use settings::{GitSettings, LogFormat, LogSettings, McpSettings, OutputSettings};
 pub(crate) use show::to_text;
 pub(crate) use transport::{Transport, asked_for as transport_asked_for};
@@ -63,6 +65,10 @@ pub(crate) struct Config {
     pub(crate) store: StoreSettings,
     /// Repositories, and what git may take.
     pub(crate) git: GitSettings,
+    /// Repositories that workspaces can be made of without their being registered, for the local tenant: each a section
+    /// `[[repos]]` with `name`, `url` or `path`, and, when it is not the remote's own choice, `default_branch`. In a
+    /// variable, `name=address`.
+    pub(crate) repos: Vec<RepoEntry>,
     /// Working trees of registered repositories.
     pub(crate) workspaces: WorkspaceSettings,
     /// Where commands run.

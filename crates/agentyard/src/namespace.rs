@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agentyard_model::Toolset;
-use agentyard_operations::{Selection, registry};
+use agentyard_operations::{Registered, Selection, registry};
 use agentyard_sandbox::namespace::{self, Presence, Trial};
 use serde_json::{Map, Value};
 
 use crate::commands::operation::Typed;
 use crate::config::{Config, Loaded, NamespaceUse, WorkspaceSettings, WorkspaceWay};
-use crate::platform;
+use crate::platform::{self, Setting};
 
 /// The hidden command of the process that goes first.
 pub(crate) const TRIAL_COMMAND: &str = "namespace-trial";
@@ -27,12 +27,23 @@ const PLACES: &[&str] = &["path", "workspace"];
 const ID_PREFIX: &str = "wsp_";
 
 /// Enters the namespace where that is of use. To be called before there is a second thread.
-pub(crate) fn enter(config: &Loaded<Config>) -> Presence {
-    match (obstacle(&config.settings.workspaces), config.data_dir(), trial()) {
+pub(crate) fn enter(setting: &Setting, config: &Loaded<Config>) {
+    let entered = match (obstacle(&config.settings.workspaces), config.data_dir(), trial()) {
         (Some(reason), ..) => Presence::Outside(reason.to_owned()),
         (None, Err(error), _) => Presence::Outside(error.to_string()),
         (None, _, Err(error)) => Presence::Outside(format!("this program cannot be found: {error}")),
         (None, Ok(data_directory), Ok(trial)) => namespace::enter(data_directory, &trial),
+    };
+    // Once is enough: nobody leaves.
+    let _ = setting.presence.set(entered);
+}
+
+/// What keeps this process from mounting views, if that is known.
+pub(crate) fn obstacle_in(setting: &Setting) -> Option<&str> {
+    match setting.presence.get() {
+        Some(presence) => presence.obstacle(),
+        None if rustix::process::geteuid().is_root() => None,
+        None => Some("it was not started for workspaces; offer the toolset `workspace`"),
     }
 }
 
@@ -51,7 +62,7 @@ pub(crate) fn obstacle(settings: &WorkspaceSettings) -> Option<&'static str> {
 pub(crate) fn is_of_use_to(selection: &Selection) -> bool {
     registry()
         .iter()
-        .map(|operation| operation.entry())
+        .map(Registered::entry)
         .any(|entry| works_in_workspaces(entry.toolset) && selection.offers(entry))
 }
 
@@ -99,9 +110,10 @@ pub(crate) fn go_first(directory: &OsStr) -> ExitCode {
 }
 
 /// Tells the log where this process stands.
-pub(crate) fn log(presence: &Presence) {
-    match presence.obstacle() {
-        None => tracing::debug!("views can be mounted"),
-        Some(reason) => tracing::debug!(reason, "views cannot be mounted"),
+pub(crate) fn log(setting: &Setting) {
+    match setting.presence.get().map(Presence::obstacle) {
+        None => {}
+        Some(None) => tracing::debug!("views can be mounted"),
+        Some(Some(reason)) => tracing::debug!(reason, "views cannot be mounted"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agentyard_gateway::Platform;
@@ -12,14 +12,16 @@ use agentyard_git::{
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
-use agentyard_sandbox::Host;
+use agentyard_sandbox::namespace::Presence;
+use agentyard_sandbox::{Host, Machine, MachineContext};
 use agentyard_services::{
-    ErrorKind, RepositorySettings, RunSettings, Services, WorkingDirectories, WorkspaceSettings,
+    ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, Services, WorkingDirectories,
+    WorkspaceSettings,
 };
 use agentyard_store::Store;
 
 use crate::cli::{GlobalArgs, SelectionArgs};
-use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, WorkspaceWay};
+use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry, WorkspaceWay};
 use crate::credentials;
 use crate::exit::Failure;
 use crate::leading;
@@ -30,6 +32,8 @@ pub(crate) struct Setting {
     pub(crate) environment: Environment,
     pub(crate) global: GlobalArgs,
     overrides: Vec<Override>,
+    /// How this process stands to the namespace in which views are mounted, once that is settled.
+    pub(crate) presence: OnceLock<Presence>,
 }
 
 impl Setting {
@@ -51,6 +55,7 @@ impl Setting {
             environment: Environment::of_process(),
             global,
             overrides,
+            presence: OnceLock::new(),
         })
     }
 
@@ -160,10 +165,12 @@ pub(crate) fn platform(
         trees: TreeSettings {
             directory: config.settings.store.data_dir.clone(),
             way: way(config.settings.workspaces.way),
+            obstacle: crate::namespace::obstacle_in(setting).map(ToOwned::to_owned),
         },
-        configured: Vec::new(),
+        configured: config.settings.repos.iter().map(configured).collect(),
         workspaces: workspaces(&config.settings.workspaces),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
+        machine: machine(&setting.environment),
     };
     let runs = runs(&setting.environment, &config.settings);
     Ok(Platform {
@@ -209,6 +216,19 @@ pub(crate) fn warn_of_host(config: &Config) {
     }
 }
 
+/// This machine with the programs that the server itself finds. Nothing is tried on a file system.
+fn machine(environment: &Environment) -> Machine {
+    Machine::new(MachineContext {
+        search_path: environment
+            .value("PATH")
+            .map(ToOwned::to_owned)
+            .unwrap_or_default(),
+        home: environment.home().map(Path::to_path_buf),
+        runtime_directory: None,
+        scratch: PathBuf::new(),
+    })
+}
+
 fn way(configured: WorkspaceWay) -> Option<Way> {
     match configured {
         WorkspaceWay::Auto => None,
@@ -225,6 +245,14 @@ fn workspaces(settings: &config::WorkspaceSettings) -> WorkspaceSettings {
         lease: Duration::from_secs(u64::from(settings.lease_minutes) * 60),
         max_checkpoints: settings.max_checkpoints as usize,
         ..WorkspaceSettings::default()
+    }
+}
+
+fn configured(entry: &RepoEntry) -> ConfiguredRepo {
+    ConfiguredRepo {
+        name: entry.name.clone(),
+        url: entry.url.clone(),
+        default_branch: entry.default_branch.clone(),
     }
 }
 

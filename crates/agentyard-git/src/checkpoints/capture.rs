@@ -1,19 +1,20 @@
 //! The state of a working tree, written down.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 
 use gix::bstr::{BString, ByteSlice as _};
-use gix::head::Kind as HeadKind;
 use gix::index::entry::Flags;
 use gix::objs::tree::EntryKind;
-use jiff::Timestamp;
 
 use super::files::{Files, Found, is_safe};
 use super::git_files::{self, GitFiles};
-use super::objects::Objects;
+use super::heads::{auto_merge, heads};
+use super::objects::{Objects, maker};
 use super::recorded::Recorded;
-use super::state::{FORMAT, HeadState, State};
-use super::{CheckpointNote, LeftOutReason, references};
+use super::state::{FORMAT, State};
+use super::{CheckpointNote, LeftOutReason};
+use crate::error::check_cancelled;
 use crate::status::{IgnoreRules, StagedFile, staged_files};
 use crate::text::{self, parse_path};
 use crate::{Confined, Error, Repository, Status, StatusOptions, Work, display_path, index};
@@ -36,9 +37,6 @@ pub(super) struct Also {
     pub(super) branches: BTreeSet<String>,
 }
 
-/// Who makes the commits, whoever works: they are the machine's own notes.
-const MAKER: (&str, &str) = ("Agentyard", "agentyard@localhost");
-
 /// The most that is held of one file, and of all of them.
 pub(super) const FILE_LIMIT: u64 = 64 << 20;
 const TOTAL_LIMIT: u64 = 512 << 20;
@@ -48,9 +46,6 @@ const MAX_UNTRACKED: usize = 50_000;
 
 /// More changes than this are not listed by a status.
 const MAX_CHANGES: usize = 1_000_000;
-
-/// More parents than an operation in progress has.
-const MAX_PARENTS: usize = 64;
 
 /// The longest note that is taken.
 const MAX_NOTE: usize = 200;
@@ -84,7 +79,7 @@ impl Work<'_> {
         })?;
         seen.candidates.extend(also.files.iter().cloned());
         let mut objects = Objects::new(&local);
-        let changed = seen.read_changed(worktree, &mut objects)?;
+        let changed = seen.read_changed(worktree, &mut objects, self.cancel())?;
         let (head, parents) = heads(&local, &git_files, also)?;
         let state = State {
             format: FORMAT,
@@ -210,11 +205,7 @@ impl Captured {
     ) -> Result<gix::ObjectId, Error> {
         let clean = |text: &str| text::one_line(text).chars().take(MAX_NOTE).collect::<String>();
         let (operation, by) = (clean(note.operation), clean(note.by));
-        let maker = gix::actor::Signature {
-            name: MAKER.0.into(),
-            email: MAKER.1.into(),
-            time: gix::date::Time::new(Timestamp::now().as_second(), 0),
-        };
+        let maker = maker();
         let commit = gix::objs::Commit {
             tree: self.recorded.tree,
             parents: self.parents.iter().copied().collect(),
@@ -237,11 +228,13 @@ impl Seen {
         &mut self,
         worktree: &Confined,
         objects: &mut Objects<'_>,
+        cancel: &AtomicBool,
     ) -> Result<Vec<StagedFile>, Error> {
         let mut files = Files::new(worktree);
         let mut changed = Vec::new();
         let mut total = 0;
         for path in std::mem::take(&mut self.candidates) {
+            check_cancelled(cancel)?;
             if !is_safe(path.as_bstr()) {
                 continue;
             }
@@ -335,49 +328,4 @@ fn special_entries(
         }
     }
     Ok(stages)
-}
-
-type Heads = (HeadState, BTreeMap<String, Option<String>>);
-
-/// What is checked out, where the branches are that belong to it, and the commits that all rests upon.
-fn heads(
-    local: &gix::Repository,
-    git_files: &GitFiles,
-    also: &Also,
-) -> Result<(Heads, Vec<gix::ObjectId>), Error> {
-    let head = local.head().map_err(Error::read("HEAD"))?;
-    let commit = head.id().map(gix::Id::detach);
-    let branch = match &head.kind {
-        HeadKind::Symbolic(reference) => Some(reference.name.as_bstr().to_string()),
-        HeadKind::Unborn(name) => Some(name.as_bstr().to_string()),
-        HeadKind::Detached { .. } => None,
-    };
-    let names = branch.iter().chain(&also.branches).cloned();
-    let mut branches = BTreeMap::new();
-    let mut parents: Vec<gix::ObjectId> = commit.into_iter().collect();
-    for name in names.chain(git_files::rebased_branch(git_files)) {
-        let tip = references::find(local, &name)?;
-        parents.extend(tip);
-        branches.insert(name, tip.map(|tip| tip.to_string()));
-    }
-    parents.extend(git_files::commits(git_files));
-    parents.extend(references::find(local, "refs/stash")?);
-    let mut seen = BTreeSet::new();
-    let is_commit = |id: &gix::ObjectId| {
-        local
-            .find_header(*id)
-            .is_ok_and(|header| header.kind() == gix::objs::Kind::Commit)
-    };
-    parents.retain(|id| seen.insert(*id) && is_commit(id));
-    parents.truncate(MAX_PARENTS);
-    let commit = commit.map(|id| id.to_string());
-    Ok(((HeadState { branch, commit }, branches), parents))
-}
-
-/// The tree that git notes when a merge stops.
-fn auto_merge(local: &gix::Repository, git_files: &GitFiles) -> Option<gix::ObjectId> {
-    let id = git_files.get(&BString::from("AUTO_MERGE"))?;
-    let id = gix::ObjectId::from_hex(id.trim()).ok()?;
-    let header = local.find_header(id).ok()?;
-    (header.kind() == gix::objs::Kind::Tree).then_some(id)
 }

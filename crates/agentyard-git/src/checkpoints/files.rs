@@ -128,6 +128,16 @@ impl<'a> Files<'a> {
         })
     }
 
+    /// Makes a directory, unless there is one.
+    pub(super) fn make_directory(&mut self, path: &BStr) -> Result<(), Error> {
+        self.make_parents(path)?;
+        let (parent, name) = self.parent(path).map_err(|errno| unwritten(path, errno))?;
+        match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(unwritten(path, errno)),
+        }
+    }
+
     /// Removes a file or a link, and the directories that become empty by that. False when nothing was there.
     pub(super) fn remove(&mut self, path: &BStr) -> Result<bool, Error> {
         let (parent, name) = match self.parent(path) {

@@ -3,24 +3,25 @@
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::objs::tree::{Editor, Entry, EntryKind};
 use gix::objs::{Kind, Tree, Write as _, WriteTo as _};
+use jiff::Timestamp;
 
 use crate::Error;
 
 /// Writes objects, and remembers which were new.
-pub(super) struct Objects<'a> {
+pub(crate) struct Objects<'a> {
     local: &'a gix::Repository,
     pub(super) written: Vec<gix::ObjectId>,
 }
 
 impl<'a> Objects<'a> {
-    pub(super) fn new(local: &'a gix::Repository) -> Self {
+    pub(crate) fn new(local: &'a gix::Repository) -> Self {
         Self {
             local,
             written: Vec::new(),
         }
     }
 
-    pub(super) fn blob(&mut self, content: &[u8]) -> Result<gix::ObjectId, Error> {
+    pub(crate) fn blob(&mut self, content: &[u8]) -> Result<gix::ObjectId, Error> {
         self.write(Kind::Blob, content)
     }
 
@@ -38,7 +39,7 @@ impl<'a> Objects<'a> {
     }
 
     /// The tree `base`, with some of its files replaced, and some gone. Only directories that differ are written.
-    pub(super) fn edited(
+    pub(crate) fn edited(
         &mut self,
         base: Option<gix::ObjectId>,
         files: &[(BString, Option<(EntryKind, gix::ObjectId)>)],
@@ -92,6 +93,15 @@ impl<'a> Objects<'a> {
             self.written.push(id);
         }
         Ok(id)
+    }
+}
+
+/// Who makes commits and references, whoever works: they are the machine's own notes.
+pub(super) fn maker() -> gix::actor::Signature {
+    gix::actor::Signature {
+        name: "Agentyard".into(),
+        email: "agentyard@localhost".into(),
+        time: gix::date::Time::new(Timestamp::now().as_second(), 0),
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) enum AtPath {
     Raw(Version),
     /// What git makes of these bytes when it checks them out.
     CheckedOut(Version),
+    /// The directory of a submodule, whose files are its own matter.
+    Submodule,
     /// Something that is not held, and left alone.
     Unknown,
 }
@@ -50,7 +52,7 @@ impl AtPath {
     pub(super) fn version(self) -> Option<Version> {
         match self {
             Self::Raw(version) | Self::CheckedOut(version) => Some(version),
-            Self::Nothing | Self::Unknown => None,
+            Self::Nothing | Self::Submodule | Self::Unknown => None,
         }
     }
 }
@@ -120,8 +122,8 @@ fn at_path(state: &State, path: &BString, staged: Entry, raw: Entry) -> AtPath {
     }
     match staged {
         None => AtPath::Nothing,
-        // A submodule's files are its own matter, and those that a sparse checkout leaves out nobody's.
-        Some((EntryKind::Commit, _)) => AtPath::Unknown,
+        Some((EntryKind::Commit, _)) => AtPath::Submodule,
+        // What a sparse checkout leaves out is nobody's matter.
         Some(_) if state.skipped.contains(&shown) => AtPath::Unknown,
         Some((kind, id)) => AtPath::CheckedOut(Version {
             id,

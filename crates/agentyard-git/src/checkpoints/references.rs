@@ -8,6 +8,7 @@ use gix::refs::{FullName, Target};
 use rustix::fs::Dir;
 
 use super::CheckpointSeries;
+use super::objects::maker;
 use crate::descriptor::open_real_directory;
 use crate::{Error, Repository};
 
@@ -82,8 +83,8 @@ pub(super) fn create(local: &gix::Repository, reference: &str, id: gix::ObjectId
         name: full_name(reference)?,
         deref: false,
     };
-    match local.edit_references_as([edit], None) {
-        Ok(_) => Ok(true),
+    match edit_all(local, vec![edit]) {
+        Ok(()) => Ok(true),
         Err(error) => match find(local, reference)? {
             Some(_) => Ok(false),
             None => Err(unwritten(reference, &error)),
@@ -110,10 +111,16 @@ pub(super) fn delete(
     if edits.is_empty() {
         return Ok(());
     }
+    edit_all(local, edits).map_err(|error| unwritten("refs/agentyard/checkpoints", &error))
+}
+
+/// Makes changes, in our own name where the repository wants every one of them logged.
+fn edit_all(local: &gix::Repository, edits: Vec<RefEdit>) -> Result<(), gix::Error> {
+    let maker = maker();
+    let mut time = gix::date::parse::TimeBuf::default();
     local
-        .edit_references_as(edits, None)
+        .edit_references_as(edits, Some(maker.to_ref(&mut time)))
         .map(|_| ())
-        .map_err(|error| unwritten("refs/agentyard/checkpoints", &error))
 }
 
 /// The number of a checkpoint by the last part of its name.

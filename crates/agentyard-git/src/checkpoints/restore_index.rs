@@ -17,15 +17,16 @@ use crate::{Error, ObjectId, Work, display_path, index};
 const LOCK: &str = "index.lock";
 
 impl Work<'_> {
-    /// Makes the index what it was. Entries that stay the same keep what is known about their files.
-    pub(super) fn restore_index(&self, present: &Recorded, wanted: &Recorded) -> Result<(), Error> {
+    /// Makes the index what it was, and says whether it was something else. Entries that stay the same keep what is
+    /// known about their files.
+    pub(super) fn restore_index(&self, present: &Recorded, wanted: &Recorded) -> Result<bool, Error> {
         let is_same = present.index == wanted.index
             && present.stages == wanted.stages
             && present.state.announced == wanted.state.announced
             && present.state.skipped == wanted.state.skipped
             && present.state.assumed == wanted.state.assumed;
         if is_same {
-            return Ok(());
+            return Ok(false);
         }
         // git knows best which entries stay what they are, and remembers the trees.
         self.invoke("read-tree")
@@ -35,6 +36,34 @@ impl Work<'_> {
         if [present, wanted].into_iter().any(has_special_entries) {
             self.write_special_entries(wanted)?;
         }
+        Ok(true)
+    }
+
+    /// Forgets what the index knows about files to which these `.gitattributes` apply, and finds it out again: what
+    /// was taken for unchanged by other rules may not be by these.
+    pub(super) fn look_at_files_again(&self, attributes: &[&BString]) -> Result<(), Error> {
+        if attributes.is_empty() {
+            return Ok(());
+        }
+        let directories: Vec<&[u8]> = attributes.iter().map(|path| directory_of(path)).collect();
+        let repository = self.repository();
+        let lock = self.lock_index()?;
+        let mut state = index::load(repository, &repository.local())?;
+        for (entry, path) in state.entries_mut_with_paths() {
+            if directories.iter().any(|directory| path.starts_with(directory)) {
+                entry.stat = Stat::default();
+            }
+        }
+        lock.replace(state)?;
+        self.refresh_index()
+    }
+
+    /// Has git note in the index which files are unchanged, so that nobody reads them again to find out.
+    pub(super) fn refresh_index(&self) -> Result<(), Error> {
+        // It answers with a failure when a file differs.
+        self.invoke("update-index")
+            .words(&["-q", "--refresh"])
+            .run_whatever_it_answers()?;
         Ok(())
     }
 
@@ -159,6 +188,11 @@ fn has_special_entries(recorded: &Recorded) -> bool {
         || !state.announced.is_empty()
         || !state.skipped.is_empty()
         || !state.assumed.is_empty()
+}
+
+/// The directory of a file, with a slash at its end.
+fn directory_of(path: &BString) -> &[u8] {
+    &path[..path.rfind_byte(b'/').map_or(0, |slash| slash + 1)]
 }
 
 fn mode_of(kind: EntryKind) -> Mode {

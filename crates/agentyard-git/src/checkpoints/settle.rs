@@ -50,10 +50,15 @@ impl Unsettled {
         let Some(common_dir) = self.common_dir else {
             return Ok(());
         };
-        let directories: BTreeSet<&Path> = self.files.iter().filter_map(|file| file.parent()).collect();
+        let directories: BTreeSet<&Path> = self
+            .files
+            .iter()
+            .flat_map(|file| file.ancestors().skip(1))
+            .collect();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        // Content first, then the names under which it is found.
-        for path in self.files.iter().map(PathBuf::as_path).chain(directories) {
+        // Content first, then the names under which it is found, the innermost first.
+        let files = self.files.iter().map(PathBuf::as_path);
+        for path in files.chain(directories.into_iter().rev()) {
             // What is no longer there was packed, or pruned.
             let Ok(file) = open_beneath(&common_dir, path, flags) else {
                 continue;

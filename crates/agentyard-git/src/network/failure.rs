@@ -148,7 +148,12 @@ pub(super) fn trouble(
 ) -> Trouble {
     let said = gist(&finished.errors);
     let found = kind(&said);
+    let lock = crate::work::locks::lock_in(&String::from_utf8_lossy(&finished.errors));
     let error = match found {
+        Kind::Other if lock.is_some() => Error::Locked {
+            verb,
+            lock: text::one_line(&lock.unwrap_or_default()),
+        },
         Kind::UnknownHostKey => Error::refused(
             format!("git {verb} {url} failed: the key of the host is not known, so it may be another one"),
             "a person checks the host's key and adds it to ~/.ssh/known_hosts (connecting once with ssh does)",

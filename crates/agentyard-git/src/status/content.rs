@@ -108,7 +108,7 @@ impl<'a> Contents<'a> {
     }
 }
 
-fn hash(
+pub(super) fn hash(
     kind: gix::hash::Kind,
     mut file: File,
     size: u64,

@@ -17,22 +17,22 @@ use crate::descriptor::{open_child_directory, read_child_file};
 use crate::{Confined, Error, display_path};
 
 /// An open directory of the working tree.
-pub(super) struct Directory {
+pub(crate) struct Directory {
     descriptor: OwnedFd,
     /// Relative to the top and with a slash at its end; empty at the top.
-    pub(super) prefix: BString,
-    pub(super) parent: Option<Arc<Directory>>,
+    pub(crate) prefix: BString,
+    pub(crate) parent: Option<Arc<Directory>>,
     /// What its `.gitignore` says, read when first needed.
-    pub(super) patterns: OnceLock<Option<Patterns>>,
+    pub(crate) patterns: OnceLock<Option<Patterns>>,
     /// Whether the directory as a whole is ignored.
-    pub(super) excluded: OnceLock<bool>,
+    pub(crate) excluded: OnceLock<bool>,
 }
 
 /// Room for the entries of most directories in one system call.
 const LISTING_BUFFER: usize = 32 * 1024;
 
 impl Directory {
-    pub(super) fn top(worktree: &Confined) -> Result<Self, Errno> {
+    pub(crate) fn top(worktree: &Confined) -> Result<Self, Errno> {
         Ok(Self::new(
             open_child_directory(worktree.directory(), b".")?,
             BString::default(),
@@ -41,7 +41,7 @@ impl Directory {
     }
 
     /// Opens a directory by its prefix, one step after the other.
-    pub(super) fn at(worktree: &Confined, prefix: &BStr) -> Result<Self, Errno> {
+    pub(crate) fn at(worktree: &Confined, prefix: &BStr) -> Result<Self, Errno> {
         let mut names = prefix.split_str(b"/").filter(|name| !name.is_empty());
         names.try_fold(Self::top(worktree)?, |directory, name| {
             Arc::new(directory).child(name.as_bstr())
@@ -49,18 +49,18 @@ impl Directory {
     }
 
     /// Opens an entry, which must be a directory and not a link to one.
-    pub(super) fn child(self: &Arc<Self>, name: &BStr) -> Result<Self, Errno> {
+    pub(crate) fn child(self: &Arc<Self>, name: &BStr) -> Result<Self, Errno> {
         let descriptor = open_child_directory(&self.descriptor, name)?;
         let prefix = self.prefix_of(name);
         Ok(Self::new(descriptor, prefix, Some(Arc::clone(self))))
     }
 
-    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 
     /// The path of an entry, relative to the top.
-    pub(super) fn path_of(&self, name: &[u8]) -> BString {
+    pub(crate) fn path_of(&self, name: &[u8]) -> BString {
         let mut path = BString::new(Vec::with_capacity(self.prefix.len() + name.len() + 1));
         path.extend_from_slice(&self.prefix);
         path.extend_from_slice(name);
@@ -68,24 +68,24 @@ impl Directory {
     }
 
     /// The prefix of a directory in this one.
-    pub(super) fn prefix_of(&self, name: &[u8]) -> BString {
+    pub(crate) fn prefix_of(&self, name: &[u8]) -> BString {
         let mut prefix = self.path_of(name);
         prefix.push(b'/');
         prefix
     }
 
     /// The directory's own path, relative to the top.
-    pub(super) fn path(&self) -> &BStr {
+    pub(crate) fn path(&self) -> &BStr {
         self.prefix.strip_suffix(b"/").unwrap_or(&self.prefix).as_bstr()
     }
 
     /// How many directories are above this one.
-    pub(super) fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.prefix.find_iter(b"/").count()
     }
 
     /// From the top down to this one.
-    pub(super) fn chain(&self) -> Vec<&Self> {
+    pub(crate) fn chain(&self) -> Vec<&Self> {
         let mut chain = Vec::new();
         let mut next = Some(self);
         while let Some(directory) = next {
@@ -97,7 +97,7 @@ impl Directory {
     }
 
     /// A small file. One that is closed to us, or larger than it can sensibly be, counts as absent.
-    pub(super) fn read(&self, name: &[u8], limit: usize) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn read(&self, name: &[u8], limit: usize) -> Result<Option<Vec<u8>>, Error> {
         match read_child_file(&self.descriptor, name, limit) {
             Ok(content) => Ok(content),
             Err(error)
@@ -116,7 +116,7 @@ impl Directory {
     }
 
     /// Calls `visit` for every entry that git can see: not for `.git`, and not for `.` and `..`.
-    pub(super) fn list(
+    pub(crate) fn list(
         &self,
         mut visit: impl FnMut(&CStr, FileType) -> Result<Continue, Error>,
     ) -> Result<(), Error> {
@@ -166,7 +166,7 @@ impl Directory {
 }
 
 /// Whether a listing goes on.
-pub(super) enum Continue {
+pub(crate) enum Continue {
     Yes,
     No,
 }

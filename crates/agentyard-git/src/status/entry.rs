@@ -149,7 +149,7 @@ fn is_same(known: &Time, (seconds, nanoseconds): (i64, u32)) -> bool {
 }
 
 /// Whether patterns of the repository distinguish upper and lower case.
-pub(super) fn pattern_case(objects: &gix::Repository) -> Case {
+pub(crate) fn pattern_case(objects: &gix::Repository) -> Case {
     match objects.config_snapshot().boolean("core.ignoreCase") {
         Some(true) => Case::Fold,
         _ => Case::Sensitive,

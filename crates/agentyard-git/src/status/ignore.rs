@@ -14,13 +14,13 @@ use crate::descriptor::as_path;
 use crate::{Error, Repository};
 
 /// The patterns of one file.
-pub(super) type Patterns = List<Ignore>;
+pub(crate) type Patterns = List<Ignore>;
 
 /// The sources of ignore patterns: `.gitignore` in every directory, then `info/exclude`.
 ///
 /// A user's own list (`core.excludesFile`) is not among them: the repository must not name files to read, and
 /// home directories are none of this crate's business.
-pub(super) struct Excludes {
+pub(crate) struct Excludes {
     info: Option<Patterns>,
     case: Case,
 }
@@ -33,16 +33,17 @@ const PARSE: Ignore = Ignore {
 };
 
 impl Excludes {
-    pub(super) fn new(repository: &Repository, case: Case) -> Self {
+    pub(crate) fn new(repository: Option<&Repository>, case: Case) -> Self {
         Self {
-            info: info_file(repository, "exclude")
+            info: repository
+                .and_then(|repository| info_file(repository, "exclude"))
                 .and_then(|content| List::from_bytes(&content, "info/exclude".into(), None, PARSE).ok()),
             case,
         }
     }
 
     /// Whether an untracked entry of `directory` is ignored, itself or with the directory.
-    pub(super) fn is_excluded(
+    pub(crate) fn is_excluded(
         &self,
         directory: &Directory,
         path: &BStr,
@@ -86,11 +87,11 @@ impl Excludes {
 }
 
 /// Where a `.gitignore` is read from: the working tree, or the index where a sparse checkout left it out.
-pub(super) struct Sources<'a> {
-    pub(super) index: &'a gix::index::State,
-    pub(super) objects: &'a gix::Repository,
+pub(crate) struct Sources<'a> {
+    /// Where those are found that were left out; none where nobody needs them.
+    pub(crate) left_out: Option<(&'a gix::index::State, &'a gix::Repository)>,
     /// The first failure to read one. Patterns are asked for where no error can be returned.
-    pub(super) failure: &'a OnceLock<Error>,
+    pub(crate) failure: &'a OnceLock<Error>,
 }
 
 impl Sources<'_> {
@@ -112,10 +113,11 @@ impl Sources<'_> {
     }
 
     fn skipped_file(&self, path: &BString) -> Option<Vec<u8>> {
-        let entry = self.index.entry_by_path(path.as_bstr())?;
+        let (index, objects) = self.left_out?;
+        let entry = index.entry_by_path(path.as_bstr())?;
         if !entry.flags.contains(Flags::SKIP_WORKTREE) {
             return None;
         }
-        Some(self.objects.find_blob(entry.id).ok()?.take_data())
+        Some(objects.find_blob(entry.id).ok()?.take_data())
     }
 }

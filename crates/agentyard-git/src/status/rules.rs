@@ -34,7 +34,7 @@ pub(super) fn is_rules_file(name: &BStr) -> bool {
 }
 
 /// A file of the directory `info`. One that cannot be read counts as absent.
-pub(super) fn info_file(repository: &Repository, name: &str) -> Option<Vec<u8>> {
+pub(crate) fn info_file(repository: &Repository, name: &str) -> Option<Vec<u8>> {
     let common_dir = repository.confined_common_dir();
     let info = open_child_directory(common_dir.directory(), b"info").ok()?;
     read_child_file(info, name.as_bytes(), FILE_LIMIT).ok().flatten()

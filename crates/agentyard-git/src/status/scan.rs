@@ -98,7 +98,7 @@ impl<'a> Scan<'a> {
             index,
             options,
             cancel,
-            excludes: Excludes::new(repository, pattern_case(local)),
+            excludes: Excludes::new(Some(repository), pattern_case(local)),
             comparison: Comparison::new(local, index),
             queue: Queue::new(vec![Task::Top]),
             failure: OnceLock::new(),
@@ -142,8 +142,7 @@ impl<'a> Scan<'a> {
 
     pub(super) fn sources<'worker>(&'worker self, worker: &'worker Worker<'_>) -> Sources<'worker> {
         Sources {
-            index: self.index,
-            objects: worker.contents.objects(),
+            left_out: Some((self.index, worker.contents.objects())),
             failure: &self.failure,
         }
     }

@@ -11,14 +11,15 @@ use crate::{Confined, Error, Repository};
 /// Whether a submodule has another commit checked out than `expected`. One that is not checked out has none,
 /// and neither has one that cannot be opened within the roots: what is out of reach is not reported on.
 pub(super) fn has_other_commit(worktree: &Confined, path: &BStr, expected: &gix::oid) -> bool {
-    let head = worktree
-        .roots()
-        .open_directory(&worktree.path().join(as_path(path)))
-        .and_then(|directory| Repository::open_exactly(&directory))
-        .map(|submodule| {
-            submodule.and_then(|submodule| submodule.local().head_id().ok().map(gix::Id::detach))
-        });
-    matches!(head, Ok(Some(head)) if head != expected)
+    checked_out_commit(worktree, path).is_some_and(|head| head != expected)
+}
+
+/// The commit that a submodule has checked out.
+pub(super) fn checked_out_commit(worktree: &Confined, path: &BStr) -> Option<gix::ObjectId> {
+    let directory = worktree.path().join(as_path(path));
+    let directory = worktree.roots().open_directory(&directory).ok()?;
+    let submodule = Repository::open_exactly(&directory).ok()??;
+    submodule.local().head_id().ok().map(gix::Id::detach)
 }
 
 /// Whether a directory may be the top of another repository.

@@ -51,7 +51,7 @@ impl<'a> IgnoreRules<'a> {
             worktree,
             objects,
             index,
-            excludes: Excludes::new(repository, pattern_case(objects)),
+            excludes: Excludes::new(Some(repository), pattern_case(objects)),
             failure: OnceLock::new(),
             cancel,
         }
@@ -130,8 +130,7 @@ impl<'a> IgnoreRules<'a> {
 
     fn sources(&self) -> Sources<'_> {
         Sources {
-            index: self.index,
-            objects: self.objects,
+            left_out: Some((self.index, self.objects)),
             failure: &self.failure,
         }
     }

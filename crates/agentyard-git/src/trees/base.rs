@@ -1,19 +1,20 @@
 //! Bases: checked-out trees that views stand on. A base is there whole or not at all, and never changes.
 
+use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
-use super::Trees;
 use super::checkout::{Target, check_out};
 use super::layout::{check_name, entries, failed, make_directory, make_root, open_root};
 use super::lock::hold;
 use super::mirror::sync_directory;
-use crate::descriptor::open_child_directory;
+use super::{Trees, Way};
+use crate::descriptor::{open_child_directory, open_child_file};
 use crate::program::Git;
 use crate::remove_tree::remove_tree;
 use crate::tree_diff::differing_paths;
@@ -22,16 +23,16 @@ use crate::{Confined, Error, ObjectId, Progress, Repository};
 /// A base that differs in more paths than this from what is wanted is of no use.
 const MAX_DIFFERING: usize = 2_000;
 
-/// One that differs in no more than this serves as well as a new one.
-const NEAR: usize = 100;
-
 /// So many bases are compared at most, the newest first.
 const MAX_COMPARED: usize = 16;
 
 /// What a half-made base is called: this, and the commit.
 const NEW: &str = ".new-";
 
-/// The clock of the file system moves on in this time, so that what is stamped before and after can be told apart.
+/// With more files than this it is worth a second that git need not hash any of them again.
+const MANY_FILES: u32 = 500;
+
+/// The clock by which files are stamped may be so much behind.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// A base.
@@ -54,7 +55,8 @@ impl Base {
 }
 
 impl Trees {
-    /// Has a base ready for a commit, in the background. Nothing is done where there is one nearby.
+    /// Has a base ready for a commit, in the background: views of it then open at once. That takes as long as a
+    /// checkout, and its space on disk until it is pruned; views open over a base nearby too, only not as fast.
     pub fn refresh_base(
         &self,
         git: &Git,
@@ -64,13 +66,12 @@ impl Trees {
         report: &(dyn Fn(Progress) + Sync),
     ) -> Result<(), Error> {
         check_name("repository", key)?;
-        let mirror = self.open_mirror(key)?;
-        match self.nearest_base(&mirror, key, commit, cancel)? {
-            Some((_, distance)) if distance <= NEAR => Ok(()),
-            _ => self
-                .make_base(git, &mirror, key, commit, cancel, report)
-                .map(drop),
+        if self.way()? == Way::Checkout || self.base(key, commit).is_some() {
+            return Ok(());
         }
+        let mirror = self.open_mirror(key)?;
+        self.make_base(git, &mirror, key, commit, cancel, report)
+            .map(drop)
     }
 
     /// Removes the bases that no view on disk stands on, but for those of the commits in `keep`, and what processes
@@ -167,8 +168,8 @@ impl Trees {
         let bases = make_root(&self.bases_path(key))?;
         let name = format!("{NEW}{commit}");
         let path = bases.path().join(&name);
-        // Whoever holds the lock of the directory makes the base. It is renamed in the end, so that one who waited
-        // holds the lock of what is a base by then.
+        // Whoever holds the lock of the directory makes the base. It is removed in the end, so that one who waited
+        // holds the lock of something that is gone.
         let _held = loop {
             if let Some(base) = self.base(key, commit) {
                 return Ok(base);
@@ -182,29 +183,31 @@ impl Trees {
                 break directory;
             }
         };
-        let new = open_root(&path)?;
-        // What somebody left who died.
+        let making = open_root(&path)?;
+        // What somebody left who died. A git that outlived them still writes there: each attempt has its own place.
         for left in entries(&path)? {
-            let _ = std::fs::remove_file(path.join(&left));
-            remove_tree(&new, left.as_ref(), cancel)?;
+            if std::fs::remove_file(path.join(&left)).is_err() {
+                remove_tree(&making, left.as_ref(), cancel)?;
+            }
         }
-        let tree = make_tree(&path)?;
+        let attempt = format!("{:016x}", getrandom::u64().unwrap_or_default());
+        let new = make_root(&path.join(&attempt))?;
+        let tree = make_tree(new.path())?;
         let target = Target {
             tree: &tree,
             index_directory: &new,
             index: "index",
         };
-        check_out(git, mirror, &target, (None, commit), cancel, report)?;
-        settle(&new)?;
-        rustix::fs::renameat_with(
-            bases.directory(),
-            &*name,
-            bases.directory(),
-            commit.to_string(),
-            RenameFlags::NOREPLACE,
-        )
-        .map_err(failed("made", &path))?;
-        sync_directory(&bases)?;
+        let made = check_out(git, mirror, &target, (None, commit), cancel, report)
+            .and_then(|()| settle(&new))
+            .and_then(|()| {
+                let (from, to) = (making.directory(), bases.directory());
+                rustix::fs::renameat_with(from, &*attempt, to, commit.to_string(), RenameFlags::NOREPLACE)
+                    .map_err(failed("made", &path))
+            })
+            .and_then(|()| sync_directory(&bases));
+        let removed = remove_tree(&bases, name.as_ref(), &AtomicBool::new(false));
+        made.and(removed)?;
         self.base(key, commit).ok_or_else(|| {
             Error::state(
                 format!("the base of {commit} was removed as soon as it was made"),
@@ -249,13 +252,16 @@ fn make_tree(path: &Path) -> Result<Confined, Error> {
 }
 
 /// Has everything on disk, and the index younger than every file that it lists: git hashes those again that are not
-/// older than the index.
+/// older than the index, as they may have been changed after it was written. It counts in whole seconds.
 fn settle(base: &Confined) -> Result<(), Error> {
     let written = failed("written", base.path());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(base.path(), flags, Mode::empty()).map_err(&written)?;
+    let checked_out = SystemTime::now();
     rustix::fs::syncfs(&directory).map_err(&written)?;
-    std::thread::sleep(CLOCK_STEP);
+    if index_entries(&directory) > MANY_FILES {
+        std::thread::sleep(until_next_second(checked_out, SystemTime::now()));
+    }
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: UTIME_NOW,
@@ -271,9 +277,48 @@ fn settle(base: &Confined) -> Result<(), Error> {
     rustix::fs::fsync(&directory).map_err(&written)
 }
 
+/// How many files an index lists, by its header: four letters, a version, and the count.
+fn index_entries(directory: &OwnedFd) -> u32 {
+    let header = open_child_file(directory, b"index")
+        .ok()
+        .flatten()
+        .and_then(|mut file| {
+            let mut header = [0; 12];
+            file.read_exact(&mut header).ok()?;
+            Some(header)
+        });
+    header.map_or(0, |[.., a, b, c, d]| u32::from_be_bytes([a, b, c, d]))
+}
+
+/// How long it is from `now` until the second after that of `then` has begun.
+fn until_next_second(then: SystemTime, now: SystemTime) -> Duration {
+    let since_epoch = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let next = Duration::from_secs(since_epoch(then).as_secs() + 1) + CLOCK_STEP;
+    next.saturating_sub(since_epoch(now)).min(Duration::from_secs(2))
+}
+
 /// The tree of a commit.
 fn tree_of(local: &gix::Repository, commit: &ObjectId) -> Result<gix::ObjectId, Error> {
     let found = local.find_commit(gix::ObjectId::from(*commit)).ok();
     let tree = found.and_then(|commit| Some(commit.tree_id().ok()?.detach()));
     tree.ok_or(Error::NotACommit { id: *commit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_second_is_waited_for_unless_it_has_begun() {
+        let at = |milliseconds| SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds);
+        for (then, now, wait) in [
+            (5_000, 5_100, 920),
+            (5_999, 5_999, 21),
+            (5_999, 6_020, 0),
+            (5_000, 9_000, 0),
+        ] {
+            let expected = Duration::from_millis(wait);
+            assert_eq!(until_next_second(at(then), at(now)), expected, "{then} {now}");
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! What a workspace's branch follows: the branch of the same name on the remote.
 
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use gix::bstr::BStr;
 use rustix::fs::AtFlags;
@@ -16,11 +15,6 @@ use crate::{BranchName, Error, Repository};
 /// As large as a mirror's configuration may grow.
 const MAX_CONFIGURATION: usize = 8 << 20;
 
-/// How long somebody else may take to write the configuration.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-const INTERVAL: Duration = Duration::from_millis(5);
-
 /// Has a branch follow its namesake on the remote, unless it follows something already.
 ///
 /// Two lines at the end of the file, under git's own lock, in place of two processes.
@@ -31,7 +25,6 @@ pub(super) fn follow_namesake(
 ) -> Result<(), Error> {
     let directory = mirror.confined_common_dir();
     let written = failed("written", &directory.path().join("config"));
-    let deadline = Instant::now() + PATIENCE;
     // The lock is taken by making the file, with what the configuration says by then.
     loop {
         let content = read_child_file(directory.directory(), b"config", MAX_CONFIGURATION)
@@ -51,7 +44,6 @@ pub(super) fn follow_namesake(
                 rustix::fs::unlinkat(directory.directory(), "config.lock", AtFlags::empty())
                     .map_err(&written)?;
             }
-            Err(Errno::EXIST) if Instant::now() < deadline => std::thread::sleep(INTERVAL),
             Err(Errno::EXIST) => {
                 return Err(Error::Locked {
                     verb: "config",

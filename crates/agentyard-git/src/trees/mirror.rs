@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::Trees;
 use super::layout::{check_name, failed, make_root};
+use super::removals::GONE;
 use crate::network::{Connection, Way};
 use crate::program::{Git, Invocation};
 use crate::remove_tree::remove_tree;
@@ -31,10 +32,6 @@ impl Trees {
     /// Makes the mirror of a repository, unless there is one. A mirror is there whole, or not at all.
     ///
     /// A source on this machine lies inside `source_roots`.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "from where, for whom, until when, and whom to tell"
-    )]
     pub fn create_mirror(
         &self,
         git: &Git,
@@ -48,12 +45,13 @@ impl Trees {
         let _lock = self.lock_mirror(key, cancel)?;
         let repos = make_root(&self.repos_path())?;
         let path = self.mirror_path(key);
-        if path.exists() {
-            return state(&self.open_mirror(key)?);
-        }
         // Under the lock, what is there is what somebody left who died.
         let beside = format!(".new-{key}");
         remove_tree(&repos, beside.as_ref(), cancel)?;
+        remove_tree(&repos, format!("{GONE}{key}").as_ref(), cancel)?;
+        if path.exists() {
+            return state(&self.open_mirror(key)?);
+        }
         let clone = make_root(&repos.path().join(&beside))?;
         let made = clone_into(git, &clone, source, source_roots, cancel, report).and_then(|()| {
             rustix::fs::renameat_with(
@@ -81,8 +79,9 @@ impl Trees {
         let trees = make_root(&self.all_trees_path())?;
         remove_tree(&trees, key.as_ref(), cancel)?;
         let repos = make_root(&self.repos_path())?;
-        let gone = format!(".gone-{key}");
+        let gone = format!("{GONE}{key}");
         remove_tree(&repos, gone.as_ref(), cancel)?;
+        remove_tree(&repos, format!(".new-{key}").as_ref(), cancel)?;
         // Nobody finds half a repository under its name.
         match rustix::fs::renameat(repos.directory(), format!("{key}.git"), repos.directory(), &*gone) {
             Ok(()) => remove_tree(&repos, gone.as_ref(), cancel),

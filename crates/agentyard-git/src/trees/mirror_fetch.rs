@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::layout::{check_name, entries};
 use super::mirror::state;
+use super::stale_locks::past_stale_locks;
 use super::{MirrorState, Trees};
 use crate::network::{Connection, Way};
 use crate::program::Git;
@@ -36,10 +37,6 @@ const TRACKED: &str = "refs/remotes/origin/";
 impl Trees {
     /// Fetches what is new on the remote. Branches that it has no more are forgotten; those of workspaces, and tags,
     /// stay as they are.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "from where, for whom, until when, and whom to tell"
-    )]
     pub fn fetch_mirror(
         &self,
         git: &Git,
@@ -57,7 +54,7 @@ impl Trees {
         let advertised = advertised(&work, &connection)?;
         let before = work.references_below("refs/")?;
         if !advertised.is_known(&before) {
-            let call = connection
+            let fetch = connection
                 .through(work.invoke("fetch"), Way::Fetch)
                 .words(&[
                     "--progress",
@@ -70,11 +67,11 @@ impl Trees {
                 .end_of_options()
                 .operand(connection.url().as_str())
                 .operand("+refs/heads/*:refs/remotes/origin/*");
-            connection.run(&call, |_| false)?;
+            past_stale_locks(git, &mirror, cancel, || connection.run(&fetch, |_| false))?;
             self.put_packs_together(&work, key)?;
         }
         if let Some(branch) = &advertised.default_branch {
-            follow_default(&work, branch)?;
+            past_stale_locks(git, &mirror, cancel, || follow_default(&work, branch))?;
         }
         let mirror = self.open_mirror(key)?;
         let after = Work::new(git, &mirror, Trust::Untrusted, cancel, report).references_below("refs/")?;

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
 use super::layout::failed;
+use super::rights::with_rights;
 use crate::Error;
 
 /// The mounts that this process sees.
@@ -41,8 +42,9 @@ pub(super) fn unmount_all_below(path: &Path) -> Result<(), Error> {
 }
 
 fn unmount(point: &Path) -> Result<(), Error> {
-    let outcome = match rustix::mount::unmount(point, UnmountFlags::NOFOLLOW) {
-        Err(Errno::BUSY) => rustix::mount::unmount(point, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH),
+    let unmount = |flags| with_rights(|| rustix::mount::unmount(point, UnmountFlags::NOFOLLOW | flags));
+    let outcome = match unmount(UnmountFlags::empty()) {
+        Err(Errno::BUSY) => unmount(UnmountFlags::DETACH),
         outcome => outcome,
     };
     match outcome {

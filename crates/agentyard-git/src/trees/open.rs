@@ -11,6 +11,7 @@ use super::checkout::{Target, check_out};
 use super::layout::{check_name, failed, make_directory, open_root};
 use super::overlay::Layers;
 use super::registration::{git_file, make_branch, register, share_index, write_new};
+use super::stale_locks::past_stale_locks;
 use super::{Trees, Way, mount, reflink};
 use crate::program::{Git, Trust};
 use crate::{BranchName, Confined, Error, ObjectId, Progress, Repository, Roots, Work};
@@ -82,6 +83,7 @@ impl Trees {
         if way == Way::Overlay {
             let _lock = self.lock_registrations(key, &AtomicBool::new(false))?;
             if !mount::is_mounted(&path)? {
+                self.may_mount()?;
                 let base = base.and_then(|commit| self.base(key, commit));
                 let base = base.ok_or_else(|| not_whole(&path))?;
                 let layers = self.layers(key, name, &base);
@@ -122,13 +124,17 @@ impl Trees {
             {
                 continue;
             }
-            let tip = make_branch(git, &mirror, new.branch, &new.start, cancel)?;
-            follow_namesake(&mirror, new.branch, cancel)?;
+            let tip = past_stale_locks(git, &mirror, cancel, || {
+                let tip = make_branch(git, &mirror, new.branch, &new.start, cancel)?;
+                follow_namesake(&mirror, new.branch, cancel)?;
+                Ok(tip)
+            })?;
             if let Some(base) = base.as_ref().filter(|_| way == Way::Overlay) {
                 self.make_layers(key, new.name, base)?;
             }
             break (base, register(&mirror, new.name, new.branch, &path)?, tip);
         };
+        make_directory(&self.trees_path(key))?;
         make_tree(&path)?;
         let has = match (&base, way) {
             (Some(base), Way::Overlay) => {

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::mount::MountFlags;
 
 use super::layout::{failed, make_directory};
+use super::rights::with_rights;
 use crate::Error;
 use crate::descriptor::magic_path;
 use crate::roots::shown;
@@ -50,7 +51,7 @@ impl Layers {
         };
         let options = CString::new(options(&chosen)).map_err(|error| refused(target, error.into()))?;
         let flags = MountFlags::NODEV | MountFlags::NOSUID;
-        rustix::mount::mount("overlay", target, "overlay", flags, Some(options.as_c_str()))
+        with_rights(|| rustix::mount::mount("overlay", target, "overlay", flags, Some(options.as_c_str())))
             .map_err(|errno| refused(target, errno.into()))
     }
 }

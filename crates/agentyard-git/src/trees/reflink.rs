@@ -21,11 +21,8 @@ use crate::{Confined, Error};
 pub(super) enum Sharing {
     /// The blocks are shared.
     Blocks,
-    /// They are copied, for file systems that share none. A checkout does that as well; tests have nothing else.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the tests' file system shares no blocks")
-    )]
+    /// They are copied: the file system of the tests may share none.
+    #[cfg(test)]
     Nothing,
 }
 
@@ -148,6 +145,7 @@ impl Copying<'_> {
         let target = rustix::fs::openat(self.target.directory(), path, flags, mode)?;
         match self.sharing {
             Sharing::Blocks => rustix::fs::ioctl_ficlone(&target, &source)?,
+            #[cfg(test)]
             Sharing::Nothing => drop(io::copy(
                 &mut File::from(source),
                 &mut File::from(target.try_clone()?),
@@ -203,5 +201,57 @@ fn stat(stat: &rustix::fs::Stat) -> Stat {
         uid: stat.st_uid,
         gid: stat.st_gid,
         size: stat.st_size as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trees::tests::Fixture;
+
+    #[test]
+    fn a_copy_has_the_files_of_the_base_and_an_index_that_fits() {
+        let fixture = Fixture::new();
+        let base = fixture.base();
+        let tree = fixture.directory("copy");
+        let registration = fixture.directory("registration");
+        let go_on = AtomicBool::new(false);
+        copy(&base, &tree, &registration, Sharing::Nothing, &go_on).unwrap();
+
+        let at = |path: &str| tree.path().join(path);
+        assert_eq!(
+            std::fs::read_to_string(at("directory/deep/file")).unwrap(),
+            "deep\n"
+        );
+        assert_eq!(std::fs::read_link(at("link")).unwrap(), Path::new("nowhere"));
+        let mode = rustix::fs::stat(at("program")).unwrap().st_mode;
+        assert_eq!(mode & 0o111, 0o111);
+        let index = registration.path().join("index");
+        assert_eq!(fixture.hashed_by_status(tree.path(), &index), (String::new(), 0));
+
+        // What is changed is found, although it keeps its size.
+        std::fs::write(at("directory/deep/file"), "DEEP\n").unwrap();
+        // Git counts in seconds, of which none may have passed.
+        let file = File::options()
+            .write(true)
+            .open(at("directory/deep/file"))
+            .unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        let (changes, hashed) = fixture.hashed_by_status(tree.path(), &index);
+        assert_eq!((changes.as_str(), hashed), (" M directory/deep/file\n", 1));
+        assert_eq!(
+            std::fs::read_to_string(base.tree().join("directory/deep/file")).unwrap(),
+            "deep\n"
+        );
+    }
+
+    #[test]
+    fn a_cancelled_copy_ends() {
+        let fixture = Fixture::new();
+        let (tree, registration) = (fixture.directory("copy"), fixture.directory("registration"));
+        let cancel = AtomicBool::new(true);
+        let copied = copy(&fixture.base(), &tree, &registration, Sharing::Nothing, &cancel);
+        assert!(matches!(copied, Err(Error::Cancelled)));
+        assert!(!registration.path().join("index").exists());
     }
 }

@@ -84,9 +84,22 @@ impl Trees {
         }
     }
 
+    /// Fails where it is known that this process may not mount.
+    pub(super) fn may_mount(&self) -> Result<(), Error> {
+        match &self.settings.obstacle {
+            None => Ok(()),
+            Some(reason) => Err(Error::state(
+                format!("views cannot be mounted by this process: {reason}"),
+                "`agentyard doctor` says what can be done about it, in the row `workspaces`",
+            )),
+        }
+    }
+
     fn probe(&self, way: Way) -> Result<(), Error> {
-        if way == Way::Checkout {
-            return Ok(());
+        match way {
+            Way::Overlay => self.may_mount()?,
+            Way::Reflink => {}
+            Way::Checkout => return Ok(()),
         }
         let go_on = AtomicBool::new(false);
         let name = format!(".probe-{way}");

@@ -45,6 +45,7 @@ mod tests {
         let trees = Trees::new(TreeSettings {
             directory: "/data".into(),
             way: None,
+            obstacle: None,
         });
         let view = |path: &str| trees.view_of(Path::new(path));
         let found = Some(("rep_1".to_owned(), "main-1a2b".to_owned()));

@@ -1,8 +1,9 @@
 //! What is about to be thrown away is kept first, under `refs/agentyard/kept/`.
 
+use std::fs::File;
 use std::path::PathBuf;
 
-use crate::descriptor::read_child_file;
+use crate::descriptor::{open_child_file, read_child_file};
 use crate::{Error, ObjectId, RepositoryPath, Work};
 
 /// Where something that was thrown away is kept.
@@ -194,9 +195,18 @@ impl Scratch {
             source,
         };
         let path = git_dir.path().join(scratch_name());
+        // Taken first: an index that is replaced in between seems older than it is, which is only slower.
+        let written = open_child_file(git_dir.directory(), b"index")
+            .and_then(|file| file.map(|file| file.metadata()?.modified()).transpose())
+            .map_err(unreadable)?;
         let index = read_child_file(git_dir.directory(), b"index", INDEX_LIMIT).map_err(unreadable)?;
-        if let Some(index) = index {
+        if let (Some(index), Some(written)) = (index, written) {
             std::fs::write(&path, index).map_err(unreadable)?;
+            // git hashes files again that are as young as the index, in seconds. From a younger copy it would take
+            // what was changed in that second for unchanged.
+            let copy = File::options().write(true).open(&path);
+            copy.and_then(|copy| copy.set_modified(written))
+                .map_err(unreadable)?;
         }
         Ok(Self { path })
     }

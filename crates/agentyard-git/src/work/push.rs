@@ -50,6 +50,8 @@ pub struct Pushed {
     pub kept: Option<Kept>,
     /// The remote had moved: the branch was rebased on this first.
     pub rebased_onto: Option<ObjectId>,
+    /// How often it was tried again because the remote had moved.
+    pub retries: u32,
     /// The remote had moved, and these files of both conflict. Nothing was pushed, and nothing changed here.
     pub conflicts: Vec<String>,
     /// Hooks that did not run.
@@ -159,7 +161,10 @@ impl Work<'_> {
                 break;
             }
             match self.catch_up(push, branch)? {
-                Ok(onto) => pushed.rebased_onto = Some(onto),
+                Ok(onto) => {
+                    pushed.rebased_onto = Some(onto);
+                    pushed.retries += 1;
+                }
                 Err(files) => {
                     pushed.conflicts = files;
                     return Ok(pushed);

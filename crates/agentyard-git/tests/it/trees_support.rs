@@ -38,6 +38,7 @@ impl Orchard {
             trees: Trees::new(TreeSettings {
                 directory,
                 way: Some(way),
+                obstacle: None,
             }),
             yard,
             git: program(),

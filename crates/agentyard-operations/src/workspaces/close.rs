@@ -1,7 +1,7 @@
 //! `workspace_close`: the tree goes, the branch and unsaved work stay.
 
 use agentyard_model::{Permission, Toolset, WorkspaceId};
-use agentyard_services::{CloseRequest, Closed, Result, WorkspaceReference};
+use agentyard_services::{CloseRequest, Closed, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

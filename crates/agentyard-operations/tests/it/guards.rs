@@ -2,7 +2,7 @@
 
 use agentyard_model::{Caller, Permission, Permissions, TenantId};
 use agentyard_operations::{Context, Face, Presentation, Progress, Registered, Reply, registry};
-use agentyard_services::{Error, ErrorKind, Result};
+use agentyard_services::{Error, ErrorKind, RepoRequest, Result};
 use agentyard_testkit::TestPlatform;
 use serde_json::{Map, Value, json};
 
@@ -31,11 +31,25 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "git_rebase" => json!({ "path": repository, "upstream": "HEAD" }),
         "git_clone" => json!({ "url": repository, "path": format!("{repository}/clone") }),
         "git_fetch" | "git_pull" | "git_push" | "git_remote" => json!({ "path": repository }),
+        "ls" | "env" => json!({ "workspace": repository }),
+        "read_file" => json!({ "workspace": repository, "path": "README.md" }),
+        "write_file" => {
+            json!({ "workspace": repository, "path": "new.txt", "content": "x\n", "overwrite": true })
+        }
+        "edit_file" => {
+            let edit = json!({ "old": "hello", "new": "hi" });
+            json!({ "workspace": repository, "path": "README.md", "edits": [edit] })
+        }
+        "search" => json!({ "workspace": repository, "pattern": "hello" }),
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "make" => json!({ "workspace": repository, "dry_run": true }),
         "run_command" => json!({ "workspace": repository, "command": ["true"] }),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
+        "repo_add" => json!({ "url": repository, "name": "ours" }),
+        "repo_list" => json!({}),
+        "repo_get" | "repo_fetch" | "repo_branches" => json!({ "repo": "ours" }),
+        "repo_remove" => json!({ "repo": "doomed", "confirm": true }),
         other => panic!("say with which arguments `{other}` is called here"),
     };
     let Value::Object(arguments) = arguments else {
@@ -66,6 +80,16 @@ async fn platform_with_token() -> (TestPlatform, String) {
     // A remote that is always there: the repository itself.
     let repository = platform.repository.path().display().to_string();
     platform.repository.git(&["remote", "add", "origin", &repository]);
+    let doomed = RepoRequest {
+        url: "https://example.org/doomed.git".to_owned(),
+        ..RepoRequest::default()
+    };
+    platform
+        .services
+        .repos
+        .add(&Caller::local(), doomed)
+        .await
+        .unwrap();
     let reply = call(
         &platform,
         registry().find("token_create").unwrap(),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod conflicts;
+mod files;
 mod git_reads;
 mod guards;
 mod references;

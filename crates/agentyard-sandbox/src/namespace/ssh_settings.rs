@@ -111,8 +111,8 @@ mod tests {
             found("INCLUDE=\"a.conf\" ~/own"),
             [PathBuf::from("/etc/ssh/a.conf")]
         );
-        assert_eq!(found("# Include /x"), [PathBuf::new(); 0]);
-        assert_eq!(found("Includes /x"), [PathBuf::new(); 0]);
+        assert!(found("# Include /x").is_empty());
+        assert!(found("Includes /x").is_empty());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct RepoFetched {
 }
 
 /// What is done to a mirror, for those who wait.
-const MIRROR: &str = "fetching";
+const MIRROR: &str = "repo_fetch";
 
 impl Repos {
     /// Fetches what is new on the remote of a repository.

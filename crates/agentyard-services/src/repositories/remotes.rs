@@ -172,7 +172,7 @@ impl Repositories {
         request: PushRequest,
         progress: &Progress,
     ) -> Result<In<Pushed>> {
-        self.change_with_remote(caller, path, "git_push", progress, move |work| {
+        let pushing = self.change_with_remote(caller, path, "git_push", progress, move |work| {
             work.push(&PushOptions {
                 remote: request.remote.map(RemoteName::new).transpose()?,
                 branch: request.branch.map(BranchName::new).transpose()?,
@@ -186,8 +186,11 @@ impl Repositories {
                 confirm: request.confirm,
                 rebase_on_reject: request.rebase_on_reject,
             })
-        })
-        .await
+        });
+        let pushed = pushing.await?;
+        let (retries, conflicts) = (pushed.result.retries, pushed.result.conflicts.len());
+        self.places.count_push(caller, path, retries, conflicts).await;
+        Ok(pushed)
     }
 
     /// Lists or changes remotes.

@@ -67,13 +67,7 @@ impl Workspaces {
             .list(caller.tenant, &filter, page)
             .await
             .map_err(|error| from_store("listing the workspaces", error))?;
-        let totals = self
-            .0
-            .store
-            .measures()
-            .of(caller.tenant, repo)
-            .await
-            .map_err(|error| from_store("reading what was counted", error))?;
+        let totals = self.0.measures.totals(caller.tenant, repo).await?;
         let mut items = Vec::with_capacity(rows.items.len());
         for row in rows.items {
             items.push(self.details(row).await?);

@@ -159,6 +159,12 @@ impl Workspaces {
     }
 
     /// The repository of a workspace, kept open.
+    /// Counts what a push in a workspace met.
+    pub(crate) fn count_push(&self, entered: &Entered, retries: u32, conflicts: usize) {
+        self.0.measures.push_retries(&entered.row, retries);
+        self.0.measures.conflicts(&entered.row, conflicts);
+    }
+
     pub(super) fn repository_of(&self, entered: &Entered) -> Result<std::sync::Arc<Repository>, git::Error> {
         self.0.kept.open(&entered.roots().resolve(entered.path())?)
     }

@@ -69,6 +69,7 @@ impl Workspaces {
             .map(|from| BranchName::new(from).map_err(from_git))
             .transpose()?;
         let repo = self.repo_wanted(caller, &request).await?;
+        let repo = self.0.repos.prepare(repo, progress).await?;
         for _ in 0..ATTEMPTS {
             let row = match self
                 .claim(caller, &repo, &branch, from.as_ref(), &request)
@@ -329,15 +330,14 @@ impl Workspaces {
 
     /// The repository with a mirror that is not too old; and why it may be, when its remote did not answer.
     async fn current_mirror(&self, repo: &Repo, progress: &Progress) -> Result<(Repo, Option<String>)> {
-        let repo = self.0.repos.prepare(repo.clone(), progress).await?;
         let now = self.0.clock.now();
         let recent = |at: Timestamp| at.after(self.0.settings.fetch_after) > now;
         if repo.fetched_at.is_some_and(recent) {
-            return Ok((repo, None));
+            return Ok((repo.clone(), None));
         }
         match self.0.repos.refresh(repo.clone(), progress).await {
             Ok(fetched) => Ok((fetched.repo, None)),
-            Err(error) => Ok((repo, Some(error.message().to_owned()))),
+            Err(error) => Ok((repo.clone(), Some(error.message().to_owned()))),
         }
     }
 

@@ -9,7 +9,7 @@ impl Workspaces {
     /// Finishes what processes that died have left half done, and closes what has expired. To be called when a
     /// server starts and now and then; several may do so at once.
     pub async fn tend(&self) {
-        for step in [self.recover().await, self.expire().await] {
+        for step in [self.recover().await, self.expire().await, self.measure().await] {
             if let Err(error) = step {
                 tracing::warn!(error = %error.chain(), "workspaces could not be tended");
             }
@@ -59,6 +59,14 @@ impl Workspaces {
                 tracing::warn!(error = %error.chain(), workspace = %row.id, "an expired workspace could not be closed");
             }
         }
+        Ok(())
+    }
+
+    /// Tells who collects metrics how many workspaces there are.
+    async fn measure(&self) -> Result<()> {
+        let standing = self.0.store.workspaces().standing().await;
+        let (open, disk_bytes) = standing.map_err(|error| from_store("counting the workspaces", error))?;
+        self.0.measures.stand(open, disk_bytes);
         Ok(())
     }
 }

@@ -1,9 +1,25 @@
-//! The services over a real platform: real git, a real database, real processes.
+//! The services over a real platform: real git, a real database, real processes, a fixed clock.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod repos;
 mod runs;
 
 /// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
 #[test]
 fn leader() {
     let _ = agentyard_testkit::lead();
+}
+
+#[test]
+fn no_file_is_forgotten() {
+    let listed = include_str!("main.rs");
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.strip_suffix(".rs").unwrap();
+        assert!(
+            module == "main" || listed.contains(&format!("mod {module};")),
+            "{name}"
+        );
+    }
 }

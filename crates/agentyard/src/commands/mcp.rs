@@ -21,13 +21,12 @@ pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<Exit
     let config = setting.config(platform::selection_flags(selection))?;
     let server = setting.server()?;
     let selection = platform::selection(&config.settings)?;
-    let presence =
-        (server.is_none() && namespace::is_of_use_to(&selection)).then(|| namespace::enter(&config));
+    if server.is_none() && namespace::is_of_use_to(&selection) {
+        namespace::enter(setting, &config);
+    }
     let runtime = runtime::one_thread()?;
     let _telemetry = setting.start_telemetry(&config, Face::Stdio)?;
-    if let Some(presence) = &presence {
-        namespace::log(presence);
-    }
+    namespace::log(setting);
     if let Some(address) = server {
         let token = setting.token()?;
         runtime

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use agentyard_model::Toolset;
 use agentyard_operations::{Entry, Registered, arguments_from_texts, registry};
 use agentyard_services::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -49,7 +50,10 @@ pub(crate) fn find(matches: &ArgMatches) -> Option<Result<Typed>> {
 
 fn group(noun: &'static str) -> Command {
     let about = match noun {
-        "git" => "Look at repositories",
+        "file" => "Read and change files",
+        "git" => "Look at repositories and change them",
+        "repo" => "Repositories that workspaces are made of",
+        "workspace" => "Branches in working trees of their own",
         "token" => "Make, list and revoke tokens",
         "run" => "Run commands in working trees",
         "audit" => "Search and verify the audit log",
@@ -81,7 +85,12 @@ fn arguments_of(operation: &'static Registered) -> impl Iterator<Item = Arg> {
         if operation.entry().words == Some(name) {
             words(name, schema)
         } else {
-            argument(name, schema, operation.requires(name))
+            let argument = argument(name, schema, operation.requires(name));
+            if name == "path" && operation.entry().toolset == Toolset::Git {
+                argument.visible_alias("workspace")
+            } else {
+                argument
+            }
         }
     })
 }
@@ -148,10 +157,10 @@ fn arguments(operation: &'static Registered, given: &ArgMatches) -> Result<Map<S
 }
 
 /// The argument that names a directory, which on a command line is relative to where
-/// one stands.
+/// one stands. Where a workspace can be named, `path` is one inside it.
 pub(crate) fn path_argument(entry: &Entry) -> Option<&'static str> {
-    registry()
-        .find(entry.name)
-        .filter(|operation| operation.properties().contains_key("path"))
-        .map(|_| "path")
+    let operation = registry().find(entry.name)?;
+    ["workspace", "path"]
+        .into_iter()
+        .find(|name| operation.properties().contains_key(*name))
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use agentyard_gateway::{LiveEvent, RemoteServer};
 use agentyard_model::Caller;
 use agentyard_operations::{Face, Live, Selection};
-use agentyard_sandbox::namespace::Presence;
-use agentyard_services::{ErrorKind, Result, WorkingDirectories};
+use agentyard_services::{ErrorKind, Result, WorkingDirectories, WorkspaceReference};
 use futures::StreamExt;
 use futures::channel::mpsc;
 use serde_json::{Map, Value};
@@ -42,10 +41,11 @@ pub(crate) fn run(setting: &Setting, typed: Result<Typed>) -> std::result::Resul
         }
         None => {
             let config = setting.config(Vec::new())?;
-            let presence =
-                namespace::is_of_use_to_command(&typed, &config).then(|| namespace::enter(&config));
+            if namespace::is_of_use_to_command(&typed, &config) {
+                namespace::enter(setting, &config);
+            }
             let runtime = runtime::one_thread()?;
-            runtime.block_on(here(setting, &config, presence, typed, &caller, &mut screen))?
+            runtime.block_on(here(setting, &config, typed, &caller, &mut screen))?
         }
     };
     match screen.end_run(&answer) {
@@ -58,19 +58,18 @@ pub(crate) fn run(setting: &Setting, typed: Result<Typed>) -> std::result::Resul
 async fn here(
     setting: &Setting,
     config: &Loaded<Config>,
-    presence: Option<Presence>,
     mut typed: Typed,
     caller: &Caller,
     screen: &mut Screen,
 ) -> std::result::Result<Value, Failure> {
     let _telemetry = setting.start_telemetry(config, TelemetryFace::Command)?;
-    if let Some(presence) = &presence {
-        namespace::log(presence);
-    }
+    namespace::log(setting);
     let directory = platform::current_directory()?;
     if let Some(name) = path_argument(typed.operation.entry())
         && let Some(Value::String(path)) = typed.arguments.get_mut(name)
         && path != "."
+        && (name == "path" || path.starts_with('.'))
+        && !is_workspace(path)
     {
         *path = platform::absolute(path.as_ref())?.to_string_lossy().into_owned();
     }
@@ -145,5 +144,14 @@ fn show(answer: &Value, json: bool) -> std::io::Result<()> {
     match answer["text"].as_str() {
         Some(text) if !json && !answer.as_object().is_some_and(has_more) => render::text(text),
         _ => render::answer(answer, json),
+    }
+}
+
+/// Whether a path stands for a workspace: `repository/branch` only where there is no such directory.
+fn is_workspace(path: &str) -> bool {
+    match WorkspaceReference::read(path) {
+        Some(WorkspaceReference::Id(_)) => true,
+        Some(WorkspaceReference::Branch { .. }) => !std::path::Path::new(path).exists(),
+        None => false,
     }
 }

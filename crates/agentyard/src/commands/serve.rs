@@ -27,10 +27,10 @@ const FIRST_TOKEN: &str = "first-administrator";
 /// Serves until a signal says to stop.
 pub(crate) fn serve(setting: &Setting, arguments: &ServeArgs) -> Result<ExitCode, Failure> {
     let config = setting.config(flags(setting, arguments)?)?;
-    let presence = namespace::enter(&config);
+    namespace::enter(setting, &config);
     let runtime = runtime::all_threads()?;
     let telemetry = setting.start_telemetry(&config, Face::Server)?;
-    namespace::log(&presence);
+    namespace::log(setting);
     platform::warn_of_host(&config.settings);
     runtime.block_on(run(setting, &config, arguments, &telemetry))?;
     telemetry.shutdown();

@@ -7,13 +7,16 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agentyard_model::Caller;
+use agentyard_operations::Selection;
 use agentyard_sandbox::namespace::become_program;
-use agentyard_services::ErrorKind;
+use agentyard_services::{ErrorKind, WorkingDirectories, WorkspaceReference};
 use clap::{Arg, ArgMatches, Command};
 
+use crate::config::{Config, Loaded};
 use crate::exit::Failure;
-use crate::namespace;
 use crate::platform::{self, Setting};
+use crate::{namespace, runtime};
 
 const NOUN: &str = "workspace";
 const VERB: &str = "shell";
@@ -72,9 +75,9 @@ pub(crate) fn shell(setting: &Setting, typed: &ArgMatches) -> Result<ExitCode, F
         .hint("run this there, without --server or AGENTYARD_URL"));
     }
     let config = setting.config(Vec::new())?;
-    namespace::enter(&config);
+    namespace::enter(setting, &config);
     let named = typed.get_one::<OsString>("workspace").map(OsString::as_os_str);
-    let directory = tree_of(named.unwrap_or_default())?;
+    let directory = tree_of(setting, &config, named.unwrap_or_default())?;
     let command: Vec<&OsString> = typed.get_many("command").into_iter().flatten().collect();
     let usual = setting
         .environment
@@ -96,9 +99,33 @@ pub(crate) fn shell(setting: &Setting, typed: &ArgMatches) -> Result<ExitCode, F
     .hint("name a program that exists after `--`, or set SHELL to one"))
 }
 
-/// The working tree of a workspace.
-fn tree_of(workspace: &OsStr) -> Result<PathBuf, Failure> {
-    let directory = platform::absolute(Path::new(workspace))?;
+/// The working tree of a workspace, or a directory in one, made accessible.
+fn tree_of(setting: &Setting, config: &Loaded<Config>, named: &OsStr) -> Result<PathBuf, Failure> {
+    let directory = platform::absolute(Path::new(named))?;
+    let reference = named.to_str().and_then(WorkspaceReference::read);
+    let reference = reference.filter(|_| !directory.is_dir());
+    let store = platform::store(config)?;
+    let platform = platform::platform(
+        setting,
+        platform::Behalf::Person,
+        config,
+        &store,
+        platform::opened(Vec::new())?,
+        WorkingDirectories::Stored(store.clone()),
+        Selection::default(),
+    )?;
+    let caller = Caller::local();
+    let workspaces = &platform.services.workspaces;
+    let found = runtime::one_thread()?.block_on(async {
+        let found = match &reference {
+            Some(reference) => workspaces.visit(&caller, reference).await.map(Some),
+            None => workspaces.visit_directory(&caller, &directory).await,
+        };
+        store.close().await;
+        found
+    });
+    let found = found.map_err(|error| Failure::service(&error, &caller.request_id))?;
+    let directory = found.unwrap_or(directory);
     if directory.is_dir() {
         return Ok(directory);
     }

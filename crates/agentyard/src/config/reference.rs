@@ -31,6 +31,9 @@ In a file, `http.listen` is `listen` in the section `[http]`. Relative paths in 
 the home directory. An unknown key is an error. `agentyard config show` prints every value and where it came from.
 ";
 
+/// How a table of keys begins.
+const COLUMNS: &str = "\n| Key | Value | Default | Variable | Meaning |\n|---|---|---|---|---|\n";
+
 /// The reference of some settings. Defaults that depend on the machine are told in words.
 pub(crate) fn markdown<T>(computed: &[(&str, &str)]) -> Result<String, ConfigError>
 where
@@ -38,7 +41,12 @@ where
 {
     let defaults: BTreeMap<String, Value> = keys::values(&T::default())?.into_iter().collect();
     let mut text = INTRODUCTION.to_owned();
-    for described in schema::describe::<T>() {
+    let described = schema::describe::<T>();
+    if described.first().is_some_and(|first| first.kind.is_some()) {
+        text.push_str("\n## In no section\n");
+        text.push_str(COLUMNS);
+    }
+    for described in described {
         match &described.kind {
             None => heading(&mut text, &described),
             Some(kind) => {
@@ -72,10 +80,7 @@ where
 fn heading(text: &mut String, described: &Described) {
     let Described { key, description, .. } = described;
     // Writing to a string cannot fail.
-    let _ = write!(
-        text,
-        "\n## `[{key}]`\n\n{description}\n\n| Key | Value | Default | Variable | Meaning |\n|---|---|---|---|---|\n"
-    );
+    let _ = write!(text, "\n## `[{key}]`\n\n{description}\n{COLUMNS}");
 }
 
 fn row(text: &mut String, cells: &[&str]) {

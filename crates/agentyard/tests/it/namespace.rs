@@ -107,6 +107,7 @@ fn own_mount_namespace() -> String {
 
 /// Whether this machine lets a plain user do what these tests are about. It is found out without the binary, so that
 /// no fault of that is passed over.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn views_work(home: &Home) -> bool {
     let trial = home.path().join("trial");
     fs::create_dir(&trial).unwrap();
@@ -290,6 +291,54 @@ fn who_was_started_inside_sees_what_is_there_and_leaves_it_as_it_is() {
     ];
     let _stays = Inhabitant::of(&home);
     assert_eq!(home.says(&nested), home.mount_namespace());
+}
+
+#[test]
+fn a_plain_user_opens_a_view_finds_its_work_again_and_closes_it() {
+    let home = Home::of(SOMEBODY);
+    if !views_work(&home) {
+        return;
+    }
+    let source = home.path().join("source");
+    let script = "git init -q -b main source && cd source && mkdir dir && echo content > dir/file && git add . && \
+                  git -c user.name=a -c user.email=a@b commit -q -m first";
+    let made = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(home.path())
+        .env("HOME", home.path())
+        .uid(SOMEBODY)
+        .gid(SOMEBODY)
+        .output();
+    said(&made.unwrap());
+    let source = source.to_str().unwrap();
+    let root = home.path().to_str().unwrap();
+    let ask = |arguments: &[&str]| -> Value {
+        let arguments = [&["--root", root, "--json"], arguments].concat();
+        serde_json::from_str(&said(&home.command(&arguments).output().unwrap())).unwrap()
+    };
+    let opened = ask(&["workspace", "open", "--path", source, "--branch", "topic"]);
+    assert_eq!(opened["way"], "overlay", "{opened}");
+    // Nobody is left inside, so each of these mounts the view again.
+    let shell = |script: &str| {
+        let shell = ["workspace", "shell", "source/topic", "--", "sh", "-c", script];
+        said(&home.command(&shell).output().unwrap())
+    };
+    assert_eq!(
+        shell("stat -f -c %T . && git status --porcelain && echo changed > dir/file"),
+        "overlayfs"
+    );
+    assert_eq!(
+        shell("cat dir/file && git status --porcelain"),
+        "changed\n M dir/file"
+    );
+    let path = Path::new(opened["path"].as_str().unwrap());
+    assert_eq!(
+        fs::read_dir(path).unwrap().count(),
+        0,
+        "outside it is not mounted"
+    );
+    ask(&["workspace", "close", "--workspace", "source/topic"]);
+    assert!(!path.exists());
 }
 
 #[test]
