@@ -2,6 +2,7 @@
 //! call works.
 
 mod agent;
+mod crowd;
 mod model;
 mod random;
 mod yard;

@@ -1,5 +1,6 @@
 //! An agent that works in one workspace, and remembers all that it was told is done.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub(super) struct Agent<'yard> {
     /// The commits that are at the remote, and those that may be, if a push was in flight.
     pushed: Vec<String>,
     doubtful_push: Option<Vec<String>>,
+    /// Where it was kept before, and has been brought back from.
+    restored: BTreeSet<String>,
     /// What the tree was at each checkpoint.
     checkpoints: Vec<(u64, State)>,
     /// What it was before the last change.
@@ -63,6 +66,7 @@ impl<'yard> Agent<'yard> {
             kept: None,
             pushed: Vec::new(),
             doubtful_push: None,
+            restored: BTreeSet::new(),
             checkpoints: Vec::new(),
             before: None,
             committed: Vec::new(),
@@ -120,8 +124,8 @@ impl<'yard> Agent<'yard> {
     pub(super) fn close(&mut self, address: &str) {
         let path = format!("/workspaces/{}", self.workspace.take().unwrap());
         let closed = call(address, "DELETE", &path, &Value::Null).unwrap();
-        let kept = closed.done("workspace_close")["kept"].is_string();
-        assert_eq!(kept, self.state.has_unsaved());
+        let closed = closed.done("workspace_close");
+        assert_eq!(closed["kept"].is_string(), self.state.has_unsaved(), "{closed}");
     }
 
     fn commits_at_remote(&self) -> Vec<String> {
@@ -145,28 +149,25 @@ impl<'yard> Agent<'yard> {
             let opened = answer.done("workspace_open");
             self.workspace = opened["workspace"].as_str().map(ToOwned::to_owned);
             self.path = PathBuf::from(opened["path"].as_str().unwrap());
-            if opened["reused"] != true {
-                match opened["kept"].as_str() {
-                    Some(kept) => self.kept = Some(kept.to_owned()),
-                    None if self.kept.is_some() => {}
-                    None => {
-                        let states = [Some(&self.state), self.doubt.as_ref()];
-                        assert!(
-                            states.into_iter().flatten().any(|state| !state.has_unsaved()),
-                            "{}: unsaved work was not kept: {:#?}\n{}",
-                            self.branch,
-                            self.state,
-                            self.yard.log()
-                        );
-                    }
-                }
+            let kept = opened["kept"].as_str().filter(|kept| !self.restored.contains(*kept));
+            if let Some(kept) = kept {
+                self.kept = Some(kept.to_owned());
+            } else if opened["reused"] != true && self.kept.is_none() {
+                let states = [Some(&self.state), self.doubt.as_ref()];
+                assert!(
+                    states.into_iter().flatten().any(|state| !state.has_unsaved()),
+                    "{}: unsaved work was not kept: {:#?}\n{}",
+                    self.branch,
+                    self.state,
+                    self.yard.log()
+                );
             }
             let Some(kept) = self.kept.clone() else {
                 return Ok(());
             };
             match self.call(address, "POST", "undo", json!({ "to": kept })) {
                 Ok(_) => {
-                    self.kept = None;
+                    self.restored.extend(self.kept.take());
                     return Ok(());
                 }
                 Err(Stop::Closed) => {}
@@ -197,7 +198,7 @@ impl<'yard> Agent<'yard> {
             return Ok(answer.body);
         }
         let text = answer.body.to_string();
-        let closed = ["is closed", "closed meanwhile", "not open", "is being closed"];
+        let closed = ["is closed", "closed meanwhile", "just now"];
         assert!(
             closed.iter().any(|words| text.contains(words)),
             "{} {method} {path} {body}: {answer:?}\n{}",
