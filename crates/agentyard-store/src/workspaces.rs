@@ -162,22 +162,40 @@ impl<'a> Workspaces<'a> {
         row.as_ref().map(workspace).transpose()
     }
 
-    /// Notes that a workspace is about to be closed, and says whether this caller is the one to do it.
+    /// Notes that a workspace is about to be closed and where its unsaved work is kept, and says whether this caller is
+    /// the one to do it.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub async fn closing(self, tenant: TenantId, id: WorkspaceId) -> Result<bool> {
+    pub async fn closing(self, tenant: TenantId, id: WorkspaceId, kept_ref: Option<&str>) -> Result<bool> {
         let query = Query::new(
             "begin to close a workspace",
-            "UPDATE workspaces SET state = 'closing' \
+            "UPDATE workspaces SET state = 'closing', kept_ref = $3 \
              WHERE tenant_id = $1 AND id = $2 AND state IN ('opening', 'open')",
         )
         .bind(tenant)
-        .bind(id);
+        .bind(id)
+        .bind(kept_ref);
         let mut transaction = self.store.begin(query.attempt()).await?;
         let changed = transaction.execute(&query).await?;
         transaction.commit(query.attempt()).await?;
         Ok(changed == 1)
+    }
+
+    /// Notes that the work that was kept when the workspace was closed is in its tree again.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub async fn restored(self, id: WorkspaceId, kept_ref: &str) -> Result<()> {
+        let query = Query::new(
+            "note that kept work is restored",
+            "UPDATE workspaces SET kept_ref = NULL WHERE id = $1 AND kept_ref = $2",
+        )
+        .bind(id)
+        .bind(kept_ref);
+        let mut transaction = self.store.begin(query.attempt()).await?;
+        transaction.execute(&query).await?;
+        transaction.commit(query.attempt()).await
     }
 
     /// Notes that the tree is gone, where its unsaved work was kept, and why it was closed. Says whether that was

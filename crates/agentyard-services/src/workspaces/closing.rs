@@ -96,12 +96,18 @@ impl Workspaces {
         because: &'static str,
         hold: TreeHold,
     ) -> Result<Closed> {
-        let kept = if row.state == WorkspaceState::Opening {
-            None
-        } else {
-            self.keep_unsaved(&row, because).await?
+        let kept = match row.state {
+            WorkspaceState::Open => self.keep_unsaved(&row, because).await?,
+            // Of a tree that is half made or half removed nothing is kept: what there was is named in the row.
+            WorkspaceState::Opening | WorkspaceState::Closing | WorkspaceState::Closed => None,
         };
-        let began = self.0.store.workspaces().closing(row.tenant, row.id).await;
+        let kept = kept.or_else(|| row.kept_ref.clone());
+        let began = self
+            .0
+            .store
+            .workspaces()
+            .closing(row.tenant, row.id, kept.as_deref())
+            .await;
         began.map_err(|error| from_store("closing the workspace", error))?;
         self.remove_tree(&row).await?;
         let event = AuditEvent::done(
@@ -127,16 +133,7 @@ impl Workspaces {
 
     /// Keeps what is in the tree and in no commit.
     async fn keep_unsaved(&self, row: &Workspace, because: &'static str) -> Result<Option<String>> {
-        let tree = match self.attach(row).await {
-            Ok(tree) => tree,
-            // Removing the tree had begun, which comes after keeping: what was kept then is named in the row or in
-            // the log of references.
-            Err(error) if row.state == WorkspaceState::Closing => {
-                tracing::info!(workspace = %row.id, %error, "the tree is gone already");
-                return Ok(row.kept_ref.clone());
-            }
-            Err(error) => return Err(error),
-        };
+        let tree = self.attach(row).await?;
         let entered = Entered {
             row: row.clone(),
             tree,

@@ -196,7 +196,7 @@ on_both_databases!(repositories_and_workspaces, async |database| {
         closed: true,
     };
     assert_eq!(workspaces.list(ours, &filter, &page(10)).await.unwrap().items, []);
-    assert!(!workspaces.closing(ours, workspace.id).await.unwrap());
+    assert!(!workspaces.closing(ours, workspace.id, None).await.unwrap());
     let foreign = NewWorkspace {
         tenant: ours,
         ..wanted

@@ -133,7 +133,7 @@ on_both_databases!(no_more_than_the_limit, async |database| {
     );
 
     // What is closing still has a tree; what is closed does not, and is counted when it is opened again.
-    assert!(store.workspaces().closing(LOCAL, second.id).await.unwrap());
+    assert!(store.workspaces().closing(LOCAL, second.id, None).await.unwrap());
     assert!(matches!(claim(store, &want("three")).await, Claim::Full(_)));
     let closed = event("workspace_close");
     store

@@ -85,9 +85,9 @@ on_both_databases!(from_opening_to_closed, async |database| {
     workspaces.set_disk(made.id, 1 << 40).await.unwrap();
     assert_eq!(get(store, made.id).await.disk_bytes, Some(1 << 40));
 
-    assert!(workspaces.closing(LOCAL, made.id).await.unwrap());
+    assert!(workspaces.closing(LOCAL, made.id, None).await.unwrap());
     assert!(
-        !workspaces.closing(LOCAL, made.id).await.unwrap(),
+        !workspaces.closing(LOCAL, made.id, None).await.unwrap(),
         "somebody else closes it"
     );
     assert_eq!(
@@ -114,7 +114,7 @@ on_both_databases!(from_opening_to_closed, async |database| {
     assert_eq!(closed.kept_ref.as_deref(), Some("refs/agentyard/kept/1"));
     assert_eq!(closed.closed_because.as_deref(), Some("asked"));
     assert_eq!(closed.disk_bytes, None);
-    assert!(!workspaces.closing(LOCAL, made.id).await.unwrap());
+    assert!(!workspaces.closing(LOCAL, made.id, None).await.unwrap());
     assert_eq!(
         actions(store, LOCAL).await,
         ["repo_add", "workspace_open", "workspace_close"]
