@@ -30,7 +30,7 @@ use agentyard_store::Store;
 
 use crate::audit::AuditLog;
 use crate::repos::Repos;
-use crate::turns::{Turns, Turnstile};
+use crate::turns::{StopWhenDropped, Turns, Turnstile};
 use crate::working_directories::WorkingDirectories;
 pub use closing::{CloseRequest, Closed};
 pub use conflicts::{ConflictsRequest, ForeseenConflict, Opponent, WorkspaceConflicts};
@@ -93,6 +93,8 @@ struct Inner {
     leases: leases::NotedUses,
     measures: measures::Measures,
     forecasts: Arc<Forecasts>,
+    /// What is done in the background stops with this.
+    background: StopWhenDropped,
 }
 
 /// How many trees are opened, closed or synchronised at the same time.
@@ -134,6 +136,7 @@ impl Workspaces {
             leases: leases::NotedUses::default(),
             measures,
             forecasts: Arc::default(),
+            background: StopWhenDropped::default(),
         }))
     }
 }

@@ -159,13 +159,13 @@ impl Workspaces {
         self.checkpoint(entered, &work, operation, by)
     }
 
-    /// The repository of a workspace, kept open.
     /// Counts what a push in a workspace met.
     pub(crate) fn count_push(&self, entered: &Entered, retries: u32, conflicts: usize) {
         self.0.measures.push_retries(&entered.row, retries);
         self.0.measures.conflicts(&entered.row, conflicts);
     }
 
+    /// The repository of a workspace, kept open.
     pub(super) fn repository_of(&self, entered: &Entered) -> Result<std::sync::Arc<Repository>, git::Error> {
         self.0.kept.open(&entered.roots().resolve(entered.path())?)
     }

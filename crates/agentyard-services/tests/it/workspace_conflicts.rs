@@ -21,7 +21,7 @@ impl Open {
 }
 
 async fn platform() -> TestPlatform {
-    let platform = TestPlatform::without_mounts().await;
+    let platform = TestPlatform::new().await;
     let request = RepoRequest {
         url: platform.repository.path().display().to_string(),
         name: Some("own".parse().unwrap()),

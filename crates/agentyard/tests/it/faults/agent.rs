@@ -131,7 +131,10 @@ impl<'yard> Agent<'yard> {
     fn commits_at_remote(&self) -> Vec<String> {
         let remote = self.yard.remote();
         let reference = format!("--glob=refs/heads/{}", self.branch);
-        let log = git(&remote, &["log", "--first-parent", "--reverse", "--format=%s", &reference]);
+        let log = git(
+            &remote,
+            &["log", "--first-parent", "--reverse", "--format=%s", &reference],
+        );
         let own = log.lines().filter(|subject| subject.starts_with(&self.branch));
         own.map(ToOwned::to_owned).collect()
     }
@@ -149,7 +152,9 @@ impl<'yard> Agent<'yard> {
             let opened = answer.done("workspace_open");
             self.workspace = opened["workspace"].as_str().map(ToOwned::to_owned);
             self.path = PathBuf::from(opened["path"].as_str().unwrap());
-            let kept = opened["kept"].as_str().filter(|kept| !self.restored.contains(*kept));
+            let kept = opened["kept"]
+                .as_str()
+                .filter(|kept| !self.restored.contains(*kept));
             if let Some(kept) = kept {
                 self.kept = Some(kept.to_owned());
             } else if opened["reused"] != true && self.kept.is_none() {
@@ -270,7 +275,11 @@ impl<'yard> Agent<'yard> {
     fn commit(&mut self, address: &str) -> Result<(), Stop> {
         let mut after = self.state.clone();
         let mut staged = Vec::new();
-        if let Some((path, content)) = after.tree.iter().find(|(path, text)| after.index.get(*path) != Some(text)) {
+        if let Some((path, content)) = after
+            .tree
+            .iter()
+            .find(|(path, text)| after.index.get(*path) != Some(text))
+        {
             staged.push(path.clone());
             after.index.insert(path.clone(), content.clone());
         }
@@ -281,7 +290,11 @@ impl<'yard> Agent<'yard> {
         let subject = self.text().trim().to_owned();
         after.commits.push(subject.clone());
         self.change(after, |agent| {
-            agent.git(address, "commit", json!({ "message": subject, "files_to_stage": staged }))
+            agent.git(
+                address,
+                "commit",
+                json!({ "message": subject, "files_to_stage": staged }),
+            )
         })?;
         self.committed.push(subject);
         self.note_checkpoint(address)
@@ -307,7 +320,12 @@ impl<'yard> Agent<'yard> {
         };
         let strategy = if self.pushed.is_empty() { "rebase" } else { "merge" };
         self.before = None;
-        let synced = self.call(address, "POST", "sync", json!({ "with": "main", "strategy": strategy }))?;
+        let synced = self.call(
+            address,
+            "POST",
+            "sync",
+            json!({ "with": "main", "strategy": strategy }),
+        )?;
         assert_ne!(synced["result"], "conflicts", "{synced}");
         self.state.others = arrived;
         Ok(())
