@@ -182,6 +182,22 @@ impl<'a> Workspaces<'a> {
         Ok(changed == 1)
     }
 
+    /// Notes that the work that was kept when the workspace was closed is in its tree again.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub async fn restored(self, id: WorkspaceId, kept_ref: &str) -> Result<()> {
+        let query = Query::new(
+            "note that kept work is restored",
+            "UPDATE workspaces SET kept_ref = NULL WHERE id = $1 AND kept_ref = $2",
+        )
+        .bind(id)
+        .bind(kept_ref);
+        let mut transaction = self.store.begin(query.attempt()).await?;
+        transaction.execute(&query).await?;
+        transaction.commit(query.attempt()).await
+    }
+
     /// Notes that the tree is gone, where its unsaved work was kept, and why it was closed. Says whether that was
     /// news; the event is written only then.
     ///

@@ -56,7 +56,7 @@ impl CheckpointSeries {
     }
 
     /// What the names of its references begin with.
-    pub(super) fn prefix(&self) -> String {
+    pub(crate) fn prefix(&self) -> String {
         format!("{OURS}checkpoints/{}/", self.0)
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Dir, FileType};
 
 use crate::descriptor::{as_path, open_child_directory};
-use crate::{Confined, Error, Work, display_path};
+use crate::{CheckpointSeries, Confined, Error, Work, display_path};
 
 /// A lock file of the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,8 +79,8 @@ impl Work<'_> {
     /// Removes the locks of this working tree, and of the branch in it, that a process left behind when it died; of
     /// those that a git still holds which outlived whoever started it, waits so long for their end.
     ///
-    /// For who has the tree to itself: no age is asked for.
-    pub fn clear_dead_locks(&self, patience: Duration) -> Result<(), Error> {
+    /// For who has the tree and its checkpoints to itself: no age is asked for.
+    pub fn clear_dead_locks(&self, series: &CheckpointSeries, patience: Duration) -> Result<(), Error> {
         let repository = self.repository();
         let git_dir = repository.confined_git_dir();
         let places: Vec<&Path> = [Some(git_dir), repository.confined_worktree()]
@@ -92,6 +92,12 @@ impl Work<'_> {
         loop {
             let mut found = Vec::new();
             find(git_dir, "", 0, &mut found);
+            find(
+                repository.confined_common_dir(),
+                series.prefix().trim_end_matches('/'),
+                0,
+                &mut found,
+            );
             if let Some(branch) = self.current_branch()
                 && let Some((directory, name)) = format!("{}.lock", branch.reference()).rsplit_once('/')
             {
@@ -152,7 +158,8 @@ fn find_in(directory: &OwnedFd, path: &Path, depth: usize, found: &mut Vec<Found
     };
     for entry in entries.flatten() {
         let name = entry.file_name().to_bytes();
-        if found.len() >= MAX_LOCKS || matches!(name, b"." | b"..") {
+        let is_lock = name.ends_with(b".lock");
+        if found.len() >= MAX_LOCKS || matches!(name, b"." | b"..") || depth == 0 && !is_lock {
             continue;
         }
         let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
@@ -164,7 +171,7 @@ fn find_in(directory: &OwnedFd, path: &Path, depth: usize, found: &mut Vec<Found
                     find_in(&below, &path.join(as_path(name)), depth - 1, found);
                 }
             }
-            FileType::RegularFile if name.ends_with(b".lock") => {
+            FileType::RegularFile if is_lock => {
                 let Ok(directory) = directory.as_fd().try_clone_to_owned() else {
                     continue;
                 };

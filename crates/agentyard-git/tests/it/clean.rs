@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use agentyard_git::{CleanOptions, Cleaned, Error, Lock, RepositoryPath};
+use agentyard_git::{CheckpointSeries, CleanOptions, Cleaned, Error, Lock, RepositoryPath};
 
 use crate::support::{Yard, command, message};
 
@@ -267,13 +267,20 @@ fn a_git_at_work_in_the_repository_may_hold_any_lock() {
 #[test]
 fn who_has_the_tree_to_itself_clears_the_locks_of_the_dead_at_once() {
     let yard = Yard::with_commit();
-    for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
+    let locks = [
+        "index.lock",
+        "HEAD.lock",
+        "refs/heads/main.lock",
+        "refs/agentyard/checkpoints/a/000001.lock",
+    ];
+    for lock in locks {
         yard.write(format!(".git/{lock}"), "");
     }
     yard.write(".git/refs/heads/other.lock", "");
-    yard.work(|work| work.clear_dead_locks(std::time::Duration::ZERO))
+    let series = CheckpointSeries::new("a").unwrap();
+    yard.work(|work| work.clear_dead_locks(&series, std::time::Duration::ZERO))
         .unwrap();
-    for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
+    for lock in locks {
         assert!(!yard.path(format!(".git/{lock}")).exists(), "{lock}");
     }
     // Another branch may be somebody else's.
@@ -289,7 +296,8 @@ fn a_lock_that_a_living_process_holds_is_left() {
         .stdin(fs::File::open(yard.path(".git/index.lock")).unwrap())
         .spawn()
         .unwrap();
-    let error = message(yard.work(|work| work.clear_dead_locks(std::time::Duration::ZERO)));
+    let series = CheckpointSeries::new("a").unwrap();
+    let error = message(yard.work(|work| work.clear_dead_locks(&series, std::time::Duration::ZERO)));
     holder.kill().unwrap();
     holder.wait().unwrap();
     assert!(error.contains("has it open"), "{error}");

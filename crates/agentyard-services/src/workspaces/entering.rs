@@ -3,16 +3,12 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use agentyard_git::{self as git, Roots, Trust, Way, Work};
 use agentyard_model::{Caller, Repo, Workspace, WorkspaceState};
 
 use super::{WorkspaceReference, Workspaces};
 use crate::error::{Error, Result, from_store};
-
-/// How long a git may still work that outlived its server.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A workspace's tree, at hand.
 pub(super) struct Attached {
@@ -144,7 +140,6 @@ impl Workspaces {
                 let _hold = hold;
                 let repository = workspaces.repository_of(&place)?;
                 let work = Work::new(&workspaces.0.git, &repository, Trust::Untrusted, cancel, &|_| {});
-                work.clear_dead_locks(PATIENCE)?;
                 workspaces.restore_interrupted(&place, &work)
             })
             .await

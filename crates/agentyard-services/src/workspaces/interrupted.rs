@@ -1,6 +1,7 @@
 //! What a tree is to be brought back to when whoever was changing it dies in between.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use agentyard_git::{self as git, CheckpointName, CheckpointNote, Work};
 
@@ -11,6 +12,9 @@ use super::{Entered, Workspaces};
 pub(super) struct Interrupted {
     path: PathBuf,
 }
+
+/// How long a git may still work that outlived its server.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the note is called, in the git directory of the working tree.
 const NOTE: &str = "agentyard-restore";
@@ -67,8 +71,11 @@ impl Workspaces {
         outcome
     }
 
-    /// Brings a tree back to where it was, when somebody died while changing it. To be called with its lock held.
+    /// Brings a tree back to where it was, when somebody died while changing it, and removes the locks that were left
+    /// in it. To be called with its lock held, before anything is changed: whoever died need not have been in this
+    /// process, nor have held the lock before.
     pub(super) fn restore_interrupted(&self, entered: &Entered, work: &Work<'_>) -> Result<(), git::Error> {
+        work.clear_dead_locks(&series_of(entered.row.id)?, PATIENCE)?;
         let path = work.repository().git_dir().join(NOTE);
         let Ok(text) = std::fs::read_to_string(&path) else {
             return Ok(());

@@ -7,7 +7,7 @@ use agentyard_model::{AuditEvent, Caller, Outcome, Permission, Workspace};
 
 use super::holding::{series_of, settle_soon};
 use super::{WorkspaceReference, Workspaces};
-use crate::error::Result;
+use crate::error::{Result, from_store};
 use crate::failures::from_git;
 use crate::progress::Progress;
 
@@ -89,6 +89,7 @@ impl Workspaces {
     ) -> Result<Undone> {
         caller.require(Permission::ProjectWrite)?;
         let started = std::time::Instant::now();
+        let name = to.clone();
         let to: Option<CheckpointName> = to.map(|to| to.parse()).transpose().map_err(from_git)?;
         let entered = self.enter(caller, workspace).await?;
         let hold = self.hold(&entered, "workspace_undo", caller, progress).await?;
@@ -157,6 +158,10 @@ impl Workspaces {
         let event = AuditEvent::with_outcome(caller, "workspace_undo", entered.row.id, outcome);
         self.0.audit.record_soon(event).await;
         let (from, to, files_written, files_removed, not_restored) = result?;
+        if let Some(kept) = name.filter(|name| entered.row.kept_ref.as_ref() == Some(name)) {
+            let noted = self.0.store.workspaces().restored(entered.row.id, &kept).await;
+            noted.map_err(|error| from_store("noting that kept work is restored", error))?;
+        }
         self.0.measures.undone(&entered.row, started.elapsed());
         Ok(Undone {
             workspace: entered.row,

@@ -5,6 +5,7 @@
 mod repos;
 mod runs;
 mod workspace_changes;
+mod workspace_conflicts;
 mod workspace_keeping;
 mod workspace_opening;
 mod workspace_recovery;

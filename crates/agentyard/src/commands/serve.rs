@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentyard_gateway::HttpServer;
 use agentyard_gateway::edge::AuthMode;
 use agentyard_model::Clock;
-use agentyard_services::{ErrorKind, WorkingDirectories};
+use agentyard_services::{ErrorKind, Services, WorkingDirectories};
 use agentyard_store::Store;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,6 +24,9 @@ use crate::telemetry::{Face, Telemetry};
 
 /// What the administrator's first token is called.
 const FIRST_TOKEN: &str = "first-administrator";
+
+/// How long workspaces are left alone between two looks at them.
+const TENDING: Duration = Duration::from_secs(60);
 
 /// Serves until a signal says to stop.
 pub(crate) fn serve(setting: &Setting, arguments: &ServeArgs) -> Result<ExitCode, Failure> {
@@ -87,10 +91,20 @@ async fn run(
     };
     let stop = CancellationToken::new();
     end_on_signal(stop.clone())?;
+    let tending = tokio::spawn(tend(services.clone()));
     server.serve(listener, stop).await.map_err(unusable)?;
+    tending.abort();
     services.end().await;
     store.close().await;
     Ok(())
+}
+
+/// Finishes what a crash has left half done, and closes what nobody uses any more: now, and then again and again.
+async fn tend(services: Arc<Services>) {
+    loop {
+        services.workspaces.tend().await;
+        tokio::time::sleep(TENDING).await;
+    }
 }
 
 /// Says where the server is and, the first time, how to get in. This goes to standard

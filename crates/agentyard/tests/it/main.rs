@@ -9,6 +9,7 @@
 
 mod command_line;
 mod credentials;
+mod faults;
 mod generated;
 mod git_host;
 mod namespace;
