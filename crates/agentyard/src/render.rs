@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use agentyard_model::Timestamp;
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, ContentArrangement, Table};
@@ -77,8 +78,8 @@ fn document(value: &Value) -> String {
 fn lines(fields: &Map<String, Value>, depth: usize) -> String {
     let indent = "  ".repeat(depth);
     let mut text = String::new();
-    for (name, value) in fields {
-        let name = harmless(&name.replace('_', " "));
+    for (field, value) in fields {
+        let name = label(field);
         match value {
             Value::Null => {}
             Value::Object(inner) if inner.is_empty() => {}
@@ -100,7 +101,7 @@ fn lines(fields: &Map<String, Value>, depth: usize) -> String {
                     text.push_str(&format!("{indent}  {}\n", scalar(item)));
                 }
             }
-            other => text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: {}\n", scalar(other))),
+            other => text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: {}\n", shown(field, other))),
         }
     }
     text
@@ -148,7 +149,7 @@ fn table(items: &[Value]) -> String {
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic);
     let header = columns.iter().map(|name| {
-        let cell = Cell::new(name.replace('_', " "));
+        let cell = Cell::new(label(name));
         if io::stdout().is_terminal() {
             cell.add_attribute(Attribute::Bold)
         } else {
@@ -157,16 +158,51 @@ fn table(items: &[Value]) -> String {
     });
     table.set_header(header);
     for item in items {
-        table.add_row(columns.iter().map(|name| scalar(&item[name.as_str()])));
+        table.add_row(columns.iter().map(|name| shown(name, &item[name.as_str()])));
     }
     let rows: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     rows.join("\n") + "\n"
 }
 
+/// What a field is called for people.
+fn label(field: &str) -> String {
+    spaced(field.strip_suffix(BYTES).unwrap_or(field))
+}
+
+/// A field's value for people: sizes in units that can be read.
+fn shown(field: &str, value: &Value) -> String {
+    match value.as_u64() {
+        Some(bytes) if field.ends_with(BYTES) => size(bytes),
+        _ => scalar(value),
+    }
+}
+
+/// How fields are called that hold a size.
+const BYTES: &str = "_bytes";
+
+fn size(bytes: u64) -> String {
+    let (mut rest, mut unit) = (bytes, "B");
+    for larger in ["kB", "MB", "GB", "TB"] {
+        if rest < 10_000 {
+            break;
+        }
+        (rest, unit) = (rest / 1000, larger);
+    }
+    format!("{rest} {unit}")
+}
+
+/// An instant as people read it: to the second, with the date apart from the time.
+fn instant(text: &str) -> Option<String> {
+    text.parse::<Timestamp>().ok()?;
+    let universal = text.strip_suffix('Z')?;
+    let (seconds, _) = universal.split_once('.').unwrap_or((universal, ""));
+    Some(format!("{}Z", seconds.replace('T', " ")))
+}
+
 fn scalar(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => harmless(text),
+        Value::String(text) => instant(text).unwrap_or_else(|| harmless(text)),
         Value::Array(items) => items.iter().map(scalar).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
@@ -216,9 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_is_one_line() {
+    fn a_list_of_workspaces_is_for_people() {
         let value = json!({
-            "workspaces": [{ "branch": "main" }],
+            "workspaces": [{
+                "branch": "main",
+                "disk_bytes": 40_960,
+                "used_at": "2026-11-15T11:16:33.517704Z",
+            }],
             "totals": {
                 "opened_us": { "count": 3, "total": 36_900 },
                 "push_retries": { "count": 2 },
@@ -227,8 +267,8 @@ mod tests {
         });
         let plain = anstream::adapter::strip_str(&document(&value)).to_string();
         expect![[r#"
-             branch
-             main
+             branch  disk   used at
+             main    40 kB  2026-11-15 11:16:33Z
             totals: opened 3 (12 ms each), push retries 2, undone 1 (12 s each)
         "#]]
         .assert_eq(&plain);

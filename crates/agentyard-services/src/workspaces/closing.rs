@@ -121,10 +121,11 @@ impl Workspaces {
         let because = closing.because;
         let kept = match row.state {
             WorkspaceState::Open => match self.keep_unsaved(&row, because).await {
-                Ok(kept) => kept,
+                // What was kept before and has not been taken up again is still named.
+                Ok(kept) => kept.or_else(|| row.kept_ref.clone()),
                 Err(error) if closing.even_broken => {
                     tracing::warn!(workspace = %row.id, error = %error.chain(), "a broken tree is removed");
-                    None
+                    row.kept_ref.clone()
                 }
                 Err(error) => return Err(cannot_keep(&row, &error)),
             },
