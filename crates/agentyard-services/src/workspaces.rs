@@ -15,6 +15,7 @@ mod measures;
 mod naming;
 mod opening;
 mod reference;
+mod refreshing;
 mod syncing;
 mod tending;
 mod undoing;
@@ -91,6 +92,7 @@ struct Inner {
     /// The trees that this process has at hand.
     attached: Mutex<HashMap<WorkspaceId, Arc<Attached>>>,
     leases: leases::NotedUses,
+    refreshed: refreshing::Refreshed,
     measures: measures::Measures,
     forecasts: Arc<Forecasts>,
     /// What is done in the background stops with this.
@@ -134,6 +136,7 @@ impl Workspaces {
             clock: ports.clock,
             attached: Mutex::default(),
             leases: leases::NotedUses::default(),
+            refreshed: refreshing::Refreshed::default(),
             measures,
             forecasts: Arc::default(),
             background: StopWhenDropped::default(),

@@ -426,6 +426,9 @@ impl Workspaces {
         let Some(default) = repo.default_branch.clone() else {
             return;
         };
+        if !self.0.refreshed.is_due(repo.id) {
+            return;
+        }
         let (trees, git, key) = (self.0.trees.clone(), self.0.git.clone(), repo.id.to_string());
         let cancel = self.0.background.0.clone();
         tokio::task::spawn_blocking(move || {
