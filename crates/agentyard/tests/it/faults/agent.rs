@@ -1,6 +1,7 @@
 //! An agent that works in one workspace, and remembers all that it was told is done.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::model::{FILES, State, file};
 use super::random::Random;
-use super::yard::{Lost, Yard, call, git};
+use super::yard::{Answer, Lost, Yard, call, git};
 
 /// Why a call did not do what it was to do.
 enum Stop {
@@ -50,6 +51,8 @@ pub(super) struct Agent<'yard> {
     /// The subject of every commit that was ever acknowledged.
     committed: Vec<String>,
     texts: usize,
+    /// The last calls and what came of them, for whoever has to find out what went wrong.
+    diary: RefCell<VecDeque<String>>,
 }
 
 impl<'yard> Agent<'yard> {
@@ -71,6 +74,7 @@ impl<'yard> Agent<'yard> {
             before: None,
             committed: Vec::new(),
             texts: 0,
+            diary: RefCell::default(),
         }
     }
 
@@ -105,7 +109,7 @@ impl<'yard> Agent<'yard> {
             self.branch,
             self.state,
             self.doubt,
-            self.yard.log()
+            self.told()
         );
         self.state = seen;
         self.doubt = None;
@@ -140,7 +144,7 @@ impl<'yard> Agent<'yard> {
     fn enter(&mut self, address: &str) -> Result<(), Stop> {
         loop {
             let request = json!({ "repo": "project", "branch": self.branch });
-            let answer = call(address, "POST", "/workspaces", &request)?;
+            let answer = self.ask(address, "POST", "/workspaces", &request)?;
             if answer.body.to_string().contains("all are in use") {
                 // Others are just opening theirs.
                 std::thread::sleep(Duration::from_millis(5));
@@ -159,7 +163,7 @@ impl<'yard> Agent<'yard> {
                     "{}: unsaved work was not kept: {:#?}\n{}",
                     self.branch,
                     self.state,
-                    self.yard.log()
+                    self.told()
                 );
             }
             let Some(kept) = self.kept.clone() else {
@@ -192,8 +196,24 @@ impl<'yard> Agent<'yard> {
         self.request(address, "POST", &format!("/git/{tool}"), body)
     }
 
+    fn ask(&self, address: &str, method: &str, path: &str, body: &Value) -> Result<Answer, Lost> {
+        let answer = call(address, method, path, body);
+        let mut diary = self.diary.borrow_mut();
+        diary.push_back(format!("{method} {path} {body}: {answer:?}"));
+        if diary.len() > 12 {
+            diary.pop_front();
+        }
+        answer
+    }
+
+    /// What to tell when something is wrong.
+    fn told(&self) -> String {
+        let diary: Vec<String> = self.diary.borrow().iter().cloned().collect();
+        format!("{}\n{}", diary.join("\n"), self.yard.log())
+    }
+
     fn request(&self, address: &str, method: &str, path: &str, body: Value) -> Result<Value, Stop> {
-        let answer = call(address, method, path, &body)?;
+        let answer = self.ask(address, method, path, &body)?;
         if answer.status < 300 {
             return Ok(answer.body);
         }
@@ -203,7 +223,7 @@ impl<'yard> Agent<'yard> {
             closed.iter().any(|words| text.contains(words)),
             "{} {method} {path} {body}: {answer:?}\n{}",
             self.branch,
-            self.yard.log()
+            self.told()
         );
         Err(Stop::Closed)
     }

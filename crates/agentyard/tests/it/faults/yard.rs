@@ -98,6 +98,7 @@ impl Yard {
         let (data, home) = (self.data(), self.home().display().to_string());
         let mut arguments = vec!["serve", "--listen", &address, "--auth", "none", "--root", &home];
         arguments.extend(["--data-dir", data.to_str().unwrap()]);
+        arguments.extend(["--set", "git.author_name=agent", "--set", "git.author_email=agent@example.com"]);
         for setting in &self.settings {
             arguments.extend(["--set", setting]);
         }
