@@ -62,21 +62,21 @@ impl Workspaces {
     }
 
     /// Closes a workspace that nobody uses, because of something else than somebody's wish.
-    pub(super) async fn evict(&self, caller: &Caller, row: &Workspace, because: &'static str) -> Result<()> {
+    /// False when somebody works in it after all, or has closed it meanwhile.
+    pub(super) async fn evict(&self, caller: &Caller, row: &Workspace, because: &'static str) -> Result<bool> {
         let Some(hold) = self.lock_if_free(row.id, "eviction") else {
-            // Somebody works in it after all.
-            return Ok(());
+            return Ok(false);
         };
         let current = self.0.store.workspaces().get(row.tenant, row.id).await;
         let current = current.map_err(|error| from_store("looking up the workspace", error))?;
         let Some(row) =
             current.filter(|row| row.state == WorkspaceState::Open && row.lease_until <= self.0.clock.now())
         else {
-            return Ok(());
+            return Ok(false);
         };
         let closed = self.close_held(caller, row, because, hold).await?;
         self.0.measures.evicted(&closed.workspace);
-        Ok(())
+        Ok(true)
     }
 
     /// Closes what a process that died was closing.
@@ -102,6 +102,8 @@ impl Workspaces {
             WorkspaceState::Opening | WorkspaceState::Closing | WorkspaceState::Closed => None,
         };
         let kept = kept.or_else(|| row.kept_ref.clone());
+        // Whoever has seen the row before may not mount the tree again while it is removed.
+        let entrance = self.lock_entrance(row.id).await?;
         let began = self
             .0
             .store
@@ -110,6 +112,7 @@ impl Workspaces {
             .await;
         began.map_err(|error| from_store("closing the workspace", error))?;
         self.remove_tree(&row).await?;
+        drop(entrance);
         let event = AuditEvent::done(
             caller,
             "workspace_close",

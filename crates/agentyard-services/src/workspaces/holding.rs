@@ -117,6 +117,30 @@ impl Workspaces {
         }
     }
 
+    /// Waits for the right to mount a tree, or to remove it: held for moments, and beside the turn to change the tree,
+    /// for which who only reads does not wait.
+    pub(super) async fn lock_entrance(&self, workspace: WorkspaceId) -> Result<LockFile> {
+        let name = format!("{workspace}.entrance");
+        let mut pause = FIRST_PAUSE;
+        let started = Instant::now();
+        loop {
+            let attempt = self.0.locks.try_take(&name, "entering", "agentyard", self.0.clock.now());
+            match attempt.map_err(from_git)? {
+                LockAttempt::Held(lock) => return Ok(lock),
+                LockAttempt::Taken(holder) if started.elapsed() > LONGEST_WAIT => {
+                    return Err(Error::new(
+                        ErrorKind::Unavailable,
+                        format!("the workspace is being opened or closed: {}", described(&holder)),
+                    )
+                    .hint("try again when that has ended"));
+                }
+                LockAttempt::Taken(_) => {}
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
     fn try_lock(&self, workspace: WorkspaceId, operation: &str, by: &str) -> Result<LockAttempt, git::Error> {
         self.0
             .locks

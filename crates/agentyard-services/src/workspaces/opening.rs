@@ -1,6 +1,7 @@
 //! Opening a workspace.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use agentyard_git::{self as git, BranchName, NewView, ObjectId, Repository};
 use agentyard_model::{
@@ -50,8 +51,11 @@ pub struct Opened {
     pub stale: Option<String>,
 }
 
-/// How often a workspace is asked for that others open and close meanwhile.
-const ATTEMPTS: usize = 20;
+/// How often a workspace is asked for that others open and close meanwhile, and how long is waited when all that could
+/// be closed for it are being worked in, at first and at last.
+const ATTEMPTS: usize = 50;
+const FIRST_PAUSE: Duration = Duration::from_millis(4);
+const LAST_PAUSE: Duration = Duration::from_millis(250);
 
 impl Workspaces {
     /// Opens a workspace: the same one for the same branch, however often.
@@ -70,6 +74,7 @@ impl Workspaces {
             .transpose()?;
         let repo = self.repo_wanted(caller, &request).await?;
         let repo = self.0.repos.prepare(repo, progress).await?;
+        let mut pause = FIRST_PAUSE;
         for _ in 0..ATTEMPTS {
             let row = match self
                 .claim(caller, &repo, &branch, from.as_ref(), &request)
@@ -82,7 +87,10 @@ impl Workspaces {
                 }
                 Claim::Existing(row) => row,
                 Claim::Full(open) => {
-                    self.make_room(caller, &repo, open, progress).await?;
+                    if !self.make_room(caller, &repo, open, progress).await? {
+                        tokio::time::sleep(pause).await;
+                        pause = (pause * 2).min(LAST_PAUSE);
+                    }
                     continue;
                 }
             };
@@ -372,19 +380,23 @@ impl Workspaces {
             .await
     }
 
-    /// Closes what has not been used for longest, so that one more fits.
+    /// Closes what has not been used for longest, so that one more fits. False when somebody just works in each of
+    /// those that could be closed.
     async fn make_room(
         &self,
         caller: &Caller,
         repo: &Repo,
         open: Vec<Workspace>,
         progress: &Progress,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let now = self.0.clock.now();
-        let idle = open
-            .iter()
-            .find(|row| row.state == WorkspaceState::Open && row.lease_until <= now);
-        let Some(row) = idle else {
+        let is_idle = |row: &&Workspace| match row.state {
+            WorkspaceState::Open => row.lease_until <= now,
+            WorkspaceState::Closing => true,
+            WorkspaceState::Opening | WorkspaceState::Closed => false,
+        };
+        let mut idle = open.iter().filter(is_idle).peekable();
+        if idle.peek().is_none() {
             let owners: Vec<String> = open
                 .iter()
                 .take(5)
@@ -402,10 +414,14 @@ impl Workspaces {
             .hint(
                 "close one with workspace_close, wait until a lease ends, or raise `workspaces.max_per_repo`",
             ));
-        };
-        progress.report(0, None, format!("closing the idle workspace on {}", row.branch));
-        self.evict(caller, row, "least recently used").await?;
-        Ok(())
+        }
+        for row in idle {
+            progress.report(0, None, format!("closing the idle workspace on {}", row.branch));
+            if self.evict(caller, row, "least recently used").await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Has the base of the default branch made in the background, so that the next workspace opens at once.

@@ -1,7 +1,7 @@
 //! An agent that works in one workspace, and remembers all that it was told is done.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -42,8 +42,6 @@ pub(super) struct Agent<'yard> {
     /// The commits that are at the remote, and those that may be, if a push was in flight.
     pushed: Vec<String>,
     doubtful_push: Option<Vec<String>>,
-    /// Where it was kept before, and has been brought back from.
-    restored: BTreeSet<String>,
     /// What the tree was at each checkpoint.
     checkpoints: Vec<(u64, State)>,
     /// What it was before the last change.
@@ -69,7 +67,6 @@ impl<'yard> Agent<'yard> {
             kept: None,
             pushed: Vec::new(),
             doubtful_push: None,
-            restored: BTreeSet::new(),
             checkpoints: Vec::new(),
             before: None,
             committed: Vec::new(),
@@ -91,6 +88,8 @@ impl<'yard> Agent<'yard> {
                     self.workspace = None;
                     self.doubt = None;
                     self.doubtful_push = None;
+                    // What comes next is not the last change any more.
+                    self.before = None;
                 }
                 Err(Stop::Lost) => return,
             }
@@ -134,7 +133,10 @@ impl<'yard> Agent<'yard> {
 
     fn commits_at_remote(&self) -> Vec<String> {
         let remote = self.yard.remote();
-        let reference = format!("--glob=refs/heads/{}", self.branch);
+        let reference = format!("refs/heads/{}", self.branch);
+        if git(&remote, &["for-each-ref", &reference]).is_empty() {
+            return Vec::new();
+        }
         let log = git(&remote, &["log", "--first-parent", "--reverse", "--format=%s", &reference]);
         let own = log.lines().filter(|subject| subject.starts_with(&self.branch));
         own.map(ToOwned::to_owned).collect()
@@ -153,8 +155,7 @@ impl<'yard> Agent<'yard> {
             let opened = answer.done("workspace_open");
             self.workspace = opened["workspace"].as_str().map(ToOwned::to_owned);
             self.path = PathBuf::from(opened["path"].as_str().unwrap());
-            let kept = opened["kept"].as_str().filter(|kept| !self.restored.contains(*kept));
-            if let Some(kept) = kept {
+            if let Some(kept) = opened["kept"].as_str() {
                 self.kept = Some(kept.to_owned());
             } else if opened["reused"] != true && self.kept.is_none() {
                 let states = [Some(&self.state), self.doubt.as_ref()];
@@ -171,7 +172,7 @@ impl<'yard> Agent<'yard> {
             };
             match self.call(address, "POST", "undo", json!({ "to": kept })) {
                 Ok(_) => {
-                    self.restored.extend(self.kept.take());
+                    self.kept = None;
                     return Ok(());
                 }
                 Err(Stop::Closed) => {}

@@ -46,9 +46,16 @@ impl Answer {
 impl Yard {
     /// A remote with one commit on `main`, and no server yet.
     pub(super) fn new(settings: &[&str]) -> Self {
+        let committer = [
+            "git.author_name=agent",
+            "git.author_email=agent@example.com",
+            "git.committer_name=agent",
+            "git.committer_email=agent@example.com",
+        ];
+        let settings = settings.iter().chain(&committer);
         let yard = Self {
             place: Place::new(),
-            settings: settings.iter().map(|setting| (*setting).to_owned()).collect(),
+            settings: settings.map(|setting| (*setting).to_owned()).collect(),
         };
         let remote = yard.remote();
         let remote = remote.to_str().unwrap();
@@ -98,7 +105,6 @@ impl Yard {
         let (data, home) = (self.data(), self.home().display().to_string());
         let mut arguments = vec!["serve", "--listen", &address, "--auth", "none", "--root", &home];
         arguments.extend(["--data-dir", data.to_str().unwrap()]);
-        arguments.extend(["--set", "git.author_name=agent", "--set", "git.author_email=agent@example.com"]);
         for setting in &self.settings {
             arguments.extend(["--set", setting]);
         }
