@@ -167,40 +167,65 @@ struct Pending {
     after: Option<gix::ObjectId>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
-struct Entry {
-    name: BString,
-    id: gix::ObjectId,
+/// An entry of a tree that is at hand. Most are equal on both sides, so none is copied before it is known to differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry<'tree> {
+    name: &'tree BStr,
+    id: &'tree gix::oid,
     kind: EntryKind,
 }
 
-impl Comparison<'_> {
+/// The entries of a tree, in git's order.
+struct Entries<'tree> {
+    tree: Option<gix::ObjectId>,
+    entries: TreeRefIter<'tree>,
+    /// Only the one with this name.
+    wanted: Option<&'tree BString>,
+}
+
+impl<'a> Comparison<'a> {
     fn directory(&mut self, directory: &Pending) -> Result<(), Error> {
-        let before = self.entries(directory.before, directory.depth)?;
-        let after = self.entries(directory.after, directory.depth)?;
-        let (mut before, mut after) = (before.into_iter().peekable(), after.into_iter().peekable());
+        let (before, after) = (self.tree(directory.before)?, self.tree(directory.after)?);
+        let wanted = self.under.get(directory.depth);
+        let mut olds = Entries::of(before.as_ref(), self.local, wanted);
+        let mut news = Entries::of(after.as_ref(), self.local, wanted);
+        let (mut old, mut new) = (olds.next()?, news.next()?);
         loop {
-            let order = match (before.peek(), after.peek()) {
+            let order = match (&old, &new) {
                 (None, None) => return Ok(()),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
-                (Some(before), Some(after)) => before.order(after),
+                (Some(old), Some(new)) => old.order(new),
             };
-            let old = if order.is_le() { before.next() } else { None };
-            let new = if order.is_ge() { after.next() } else { None };
-            if old != new {
-                self.differing(directory, old, new);
+            let (before, after) = (old.filter(|_| order.is_le()), new.filter(|_| order.is_ge()));
+            if before != after {
+                self.differing(directory, before, after);
+            }
+            if order.is_le() {
+                old = olds.next()?;
+            }
+            if order.is_ge() {
+                new = news.next()?;
             }
         }
     }
 
+    fn tree(&self, tree: Option<gix::ObjectId>) -> Result<Option<gix::Tree<'a>>, Error> {
+        let found = tree.map(|tree| {
+            self.local
+                .find_tree(tree)
+                .map_err(|source| unreadable(tree, source))
+        });
+        found.transpose()
+    }
+
     /// Notes an entry that differs. Two entries are both files, or both directories.
-    fn differing(&mut self, directory: &Pending, old: Option<Entry>, new: Option<Entry>) {
+    fn differing(&mut self, directory: &Pending, old: Option<Entry<'_>>, new: Option<Entry<'_>>) {
         let Some(entry) = old.as_ref().or(new.as_ref()) else {
             return;
         };
         let mut path = directory.prefix.clone();
-        path.extend_from_slice(&entry.name);
+        path.extend_from_slice(entry.name);
         if path.len() > MAX_PATH {
             self.found.truncated = true;
             return;
@@ -213,8 +238,8 @@ impl Comparison<'_> {
             self.pending.push(Pending {
                 prefix: path,
                 depth: directory.depth + 1,
-                before: old.map(|entry| entry.id),
-                after: new.map(|entry| entry.id),
+                before: old.map(|entry| entry.id.to_owned()),
+                after: new.map(|entry| entry.id.to_owned()),
             });
             return;
         }
@@ -222,9 +247,9 @@ impl Comparison<'_> {
         if directory.depth + 1 < self.under.len() {
             return;
         }
-        let file = |entry: Entry| File {
+        let file = |entry: Entry<'_>| File {
             path: path.clone(),
-            id: entry.id,
+            id: entry.id.to_owned(),
             kind: entry.kind,
         };
         self.found.changes.push(Change {
@@ -232,30 +257,45 @@ impl Comparison<'_> {
             after: new.map(file),
         });
     }
+}
 
-    fn entries(&self, tree: Option<gix::ObjectId>, depth: usize) -> Result<Vec<Entry>, Error> {
-        let Some(tree) = tree else {
-            return Ok(Vec::new());
-        };
-        let read_error = || Error::read(format!("tree {tree}"));
-        let object = self.local.find_tree(tree).map_err(read_error())?;
-        let mut entries = Vec::new();
-        for entry in TreeRefIter::from_bytes(&object.data, self.local.object_hash()) {
-            let entry = entry.map_err(read_error())?;
-            if self.under.get(depth).is_some_and(|name| entry.filename != name) {
-                continue;
-            }
-            entries.push(Entry {
-                name: entry.filename.to_owned(),
-                id: entry.oid.to_owned(),
-                kind: entry.mode.kind(),
-            });
+impl<'tree> Entries<'tree> {
+    fn of(
+        tree: Option<&'tree gix::Tree<'_>>,
+        local: &gix::Repository,
+        wanted: Option<&'tree BString>,
+    ) -> Self {
+        let data = tree.map_or(&[][..], |tree| &tree.data);
+        Self {
+            tree: tree.map(|tree| tree.id),
+            entries: TreeRefIter::from_bytes(data, local.object_hash()),
+            wanted,
         }
-        Ok(entries)
+    }
+
+    fn next(&mut self) -> Result<Option<Entry<'tree>>, Error> {
+        for entry in self.entries.by_ref() {
+            let entry = entry.map_err(|source| match self.tree {
+                Some(tree) => unreadable(tree, source),
+                None => Error::read("the empty tree")(source),
+            })?;
+            if self.wanted.is_none_or(|name| entry.filename == name) {
+                return Ok(Some(Entry {
+                    name: entry.filename,
+                    id: entry.oid,
+                    kind: entry.mode.kind(),
+                }));
+            }
+        }
+        Ok(None)
     }
 }
 
-impl Entry {
+fn unreadable(tree: gix::ObjectId, source: gix::Error) -> Error {
+    Error::read(format!("tree {tree}"))(source)
+}
+
+impl Entry<'_> {
     /// The order in which git keeps entries: directories as if a slash ended their names.
     fn order(&self, other: &Self) -> Ordering {
         let ending = |entry: &Self| (entry.kind == EntryKind::Tree).then_some(b'/');

@@ -11,7 +11,7 @@ use agentyard_model::{AuditEvent, Caller, Outcome, Permission, TenantId};
 use crate::audit::AuditLog;
 use crate::error::{Error, Result};
 use crate::progress::Progress;
-use crate::turns::{Turn, Turns, Turnstile};
+use crate::turns::{Turn, Turns, Turnstile, to_its_end};
 use crate::working_directories::WorkingDirectories;
 use crate::workspaces::{Entered, TreeHold, WorkspaceReference, Workspaces};
 
@@ -217,10 +217,15 @@ impl Places {
         let held = self
             .hold(caller, place, Permission::ProjectWrite, operation, progress)
             .await?;
-        let tree = held.tree.clone();
-        let result = self.0.turnstile.pass(move |cancel| work(&tree, cancel)).await;
-        held.done(result.is_ok()).await;
-        result
+        let places = self.clone();
+        // Also for a caller who has left: what was changed has its checkpoint, and nobody else comes in between.
+        to_its_end(async move {
+            let tree = held.tree.clone();
+            let result = places.0.turnstile.pass(move |cancel| work(&tree, cancel)).await;
+            held.done(result.is_ok()).await;
+            result
+        })
+        .await
     }
 
     /// Takes the turn to change a tree, for work that is not one call on one thread.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use agentyard_git as git;
 use tokio::sync::{OwnedMutexGuard, Semaphore};
+use tracing::Instrument as _;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::failures::from_git;
@@ -43,20 +44,34 @@ impl Turnstile {
         let cancel = StopWhenDropped::default();
         let flag = cancel.0.clone();
         let span = tracing::Span::current();
-        let reading = tokio::task::spawn_blocking(move || span.in_scope(|| work(&flag)));
-        tokio::time::timeout(self.timeout, reading)
-            .await
-            .map_err(|_| {
-                let seconds = self.timeout.as_secs_f64();
-                Error::new(
-                    ErrorKind::LimitExceeded,
-                    format!("the work on the repository took longer than {seconds} s"),
-                )
-                .hint(format!("ask for less, or raise `{}`", self.setting))
-            })?
-            .map_err(|error| Error::internal("reading the repository", error))?
+        let mut working = tokio::task::spawn_blocking(move || span.in_scope(|| work(&flag)));
+        let Ok(worked) = tokio::time::timeout(self.timeout, &mut working).await else {
+            // Whoever cleans up after the work should not meet it there.
+            drop(cancel);
+            let _ = tokio::time::timeout(TO_STOP, working).await;
+            let seconds = self.timeout.as_secs_f64();
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                format!("the work on the repository took longer than {seconds} s"),
+            )
+            .hint(format!("ask for less, or raise `{}`", self.setting)));
+        };
+        worked
+            .map_err(|error| Error::internal("working on the repository", error))?
             .map_err(from_git)
     }
+}
+
+/// How long work may take to stop that was told to.
+const TO_STOP: Duration = Duration::from_secs(2);
+
+/// Brings to its end what must not be left half done, also when whoever asked for it goes away meanwhile.
+pub(crate) async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    tokio::spawn(work.in_current_span())
+        .await
+        .map_err(|error| Error::internal("working on a tree", error))?
 }
 
 /// Tells the thread that nobody waits for its answer any more.

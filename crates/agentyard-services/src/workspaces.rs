@@ -15,6 +15,7 @@ mod measures;
 mod naming;
 mod opening;
 mod reference;
+mod refreshing;
 mod syncing;
 mod tending;
 mod undoing;
@@ -30,7 +31,7 @@ use agentyard_store::Store;
 
 use crate::audit::AuditLog;
 use crate::repos::Repos;
-use crate::turns::{Turns, Turnstile};
+use crate::turns::{StopWhenDropped, Turns, Turnstile};
 use crate::working_directories::WorkingDirectories;
 pub use closing::{CloseRequest, Closed};
 pub use conflicts::{ConflictsRequest, ForeseenConflict, Opponent, WorkspaceConflicts};
@@ -91,8 +92,11 @@ struct Inner {
     /// The trees that this process has at hand.
     attached: Mutex<HashMap<WorkspaceId, Arc<Attached>>>,
     leases: leases::NotedUses,
+    refreshed: refreshing::Refreshed,
     measures: measures::Measures,
     forecasts: Arc<Forecasts>,
+    /// What is done in the background stops with this.
+    background: StopWhenDropped,
 }
 
 /// How many trees are opened, closed or synchronised at the same time.
@@ -132,8 +136,10 @@ impl Workspaces {
             clock: ports.clock,
             attached: Mutex::default(),
             leases: leases::NotedUses::default(),
+            refreshed: refreshing::Refreshed::default(),
             measures,
             forecasts: Arc::default(),
+            background: StopWhenDropped::default(),
         }))
     }
 }

@@ -162,8 +162,8 @@ impl<'a> Workspaces<'a> {
         row.as_ref().map(workspace).transpose()
     }
 
-    /// Notes that a workspace is about to be closed and where its unsaved work is kept, and says whether this caller is
-    /// the one to do it.
+    /// Notes that a workspace is about to be closed and where its unsaved work is kept, and says whether this caller
+    /// is the one to do it.
     ///
     /// # Errors
     /// When it cannot be written.

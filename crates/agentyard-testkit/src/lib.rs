@@ -9,4 +9,4 @@ mod repository;
 
 pub use agentyard_sandbox::lead;
 pub use platform::{TestPlatform, run_settings};
-pub use repository::TestRepository;
+pub use repository::{TestRepository, git_in};

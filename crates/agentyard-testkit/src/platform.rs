@@ -28,7 +28,9 @@ pub struct TestPlatform {
     pub clock: Clock,
     /// A repository inside its roots.
     pub repository: TestRepository,
-    data: TempDir,
+    configured: Vec<ConfiguredRepo>,
+    workspaces: WorkspaceSettings,
+    data: DataDirectory,
 }
 
 impl TestPlatform {
@@ -37,7 +39,15 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn new() -> Self {
-        Self::with(Vec::new(), run_settings()).await
+        Self::with(Vec::new(), run_settings(), WorkspaceSettings::default()).await
+    }
+
+    /// As [`TestPlatform::new`], with workspaces kept in this way.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_workspaces(workspaces: WorkspaceSettings) -> Self {
+        Self::with(Vec::new(), run_settings(), workspaces).await
     }
 
     /// As [`TestPlatform::new`], with a configuration that names these repositories.
@@ -45,7 +55,7 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn with_repos(configured: Vec<ConfiguredRepo>) -> Self {
-        Self::with(configured, run_settings()).await
+        Self::with(configured, run_settings(), WorkspaceSettings::default()).await
     }
 
     /// As [`TestPlatform::new`], with commands run in this way.
@@ -53,62 +63,50 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn with_runs(runs: RunSettings) -> Self {
-        Self::with(Vec::new(), runs).await
+        Self::with(Vec::new(), runs, WorkspaceSettings::default()).await
     }
 
-    async fn with(configured: Vec<ConfiguredRepo>, runs: RunSettings) -> Self {
-        let data = tempfile::tempdir().expect("a temporary directory");
-        let settings = StoreSettings {
-            data_dir: data.path().to_owned(),
-            ..StoreSettings::default()
-        };
+    async fn with(configured: Vec<ConfiguredRepo>, runs: RunSettings, workspaces: WorkspaceSettings) -> Self {
+        let data = DataDirectory::new();
         let clock = Clock::fixed(NOON);
-        let store = Store::lazy(settings, clock.clone());
+        let store = data.store(&clock);
         let repository = TestRepository::with_commit("README.md", "hello\n");
-        let roots = Roots::new([repository.path().to_owned()]).expect("the repository is a root");
-        let repositories = RepositorySettings {
-            roots,
-            working_directories: WorkingDirectories::Stored(store.clone()),
-            timeout: Duration::from_secs(30),
-            network_timeout: Duration::from_secs(30),
-            git: Git::find(GitSettings {
-                identity: Identity {
-                    author_name: Some("Ada".to_owned()),
-                    author_email: Some("ada@example.org".to_owned()),
-                    committer_name: Some("Grace".to_owned()),
-                    committer_email: Some("grace@example.org".to_owned()),
-                },
-                ..GitSettings::default()
-            }),
-            trees: TreeSettings {
-                directory: data.path().to_owned(),
-                way: None,
-                obstacle: None,
-            },
-            configured,
-            workspaces: WorkspaceSettings::default(),
-            wrapup_instructions: None,
-            machine: Machine::new(MachineContext {
-                search_path: "/usr/bin:/bin".into(),
-                home: None,
-                runtime_directory: None,
-                scratch: data.path().to_owned(),
-            }),
-        };
-        let services = Arc::new(Services::new(&store, repositories, runs, clock.clone()));
+        let settings = settings(&data, &store, &repository, configured.clone(), workspaces.clone());
+        let services = Arc::new(Services::new(&store, settings, runs, clock.clone()));
         Self {
             services,
             store,
             clock,
             repository,
+            configured,
+            workspaces,
             data,
         }
+    }
+
+    /// The services of another process on the same data directory, as after a restart or beside this one.
+    #[must_use]
+    pub fn another_process(&self) -> Arc<Services> {
+        let store = self.data.store(&self.clock);
+        let (configured, workspaces) = (self.configured.clone(), self.workspaces.clone());
+        let settings = settings(&self.data, &store, &self.repository, configured, workspaces);
+        Arc::new(Services::new(
+            &store,
+            settings,
+            run_settings(),
+            self.clock.clone(),
+        ))
+    }
+
+    /// Takes away all mounts in the data directory, as a restart of the machine does.
+    pub fn unmount_all(&self) {
+        self.data.unmount_all();
     }
 
     /// Its data directory.
     #[must_use]
     pub fn data(&self) -> &Path {
-        self.data.path()
+        self.data.0.path()
     }
 
     /// Another tenant beside the local one.
@@ -125,6 +123,89 @@ impl TestPlatform {
             .await
             .expect("a new tenant")
             .id
+    }
+}
+
+fn settings(
+    data: &DataDirectory,
+    store: &Store,
+    repository: &TestRepository,
+    configured: Vec<ConfiguredRepo>,
+    workspaces: WorkspaceSettings,
+) -> RepositorySettings {
+    let data = data.0.path().to_owned();
+    RepositorySettings {
+        roots: Roots::new([repository.path().to_owned()]).expect("the repository is a root"),
+        working_directories: WorkingDirectories::Stored(store.clone()),
+        timeout: Duration::from_secs(30),
+        network_timeout: Duration::from_secs(30),
+        git: Git::find(GitSettings {
+            identity: Identity {
+                author_name: Some("Ada".to_owned()),
+                author_email: Some("ada@example.org".to_owned()),
+                committer_name: Some("Grace".to_owned()),
+                committer_email: Some("grace@example.org".to_owned()),
+            },
+            ..GitSettings::default()
+        }),
+        trees: TreeSettings {
+            directory: data.clone(),
+            way: None,
+            obstacle: None,
+        },
+        configured,
+        workspaces,
+        wrapup_instructions: None,
+        machine: Machine::new(MachineContext {
+            search_path: "/usr/bin:/bin".into(),
+            home: None,
+            runtime_directory: None,
+            scratch: data,
+        }),
+    }
+}
+
+/// A data directory that goes away with its value, with what is mounted in it.
+struct DataDirectory(TempDir);
+
+impl DataDirectory {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    fn store(&self, clock: &Clock) -> Store {
+        let settings = StoreSettings {
+            data_dir: self.0.path().to_owned(),
+            ..StoreSettings::default()
+        };
+        Store::lazy(settings, clock.clone())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "tests unmount with the real program")]
+    fn unmount_all(&self) {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let inside = mounts
+            .lines()
+            .filter_map(|line| line.split(' ').nth(4))
+            .filter(|path| Path::new(path).starts_with(self.0.path()));
+        for path in inside {
+            let _ = std::process::Command::new("umount")
+                .args(["--lazy", path])
+                .status();
+        }
+    }
+}
+
+impl Drop for DataDirectory {
+    fn drop(&mut self) {
+        // What goes on in the background may still make files here; it stops soon, as its services are gone.
+        for _ in 0..100 {
+            self.unmount_all();
+            if std::fs::remove_dir_all(self.0.path()).is_ok() || !self.0.path().exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 

@@ -66,31 +66,39 @@ impl TestRepository {
     ///
     /// # Panics
     /// When git fails.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "tests make repositories with the real git"
-    )]
     pub fn git(&self, arguments: &[&str]) -> String {
-        let output = Command::new("git")
-            .current_dir(self.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_AUTHOR_NAME", "Ann Author")
-            .env("GIT_AUTHOR_EMAIL", "ann@example.org")
-            .env("GIT_AUTHOR_DATE", "2026-11-01T10:00:00Z")
-            .env("GIT_COMMITTER_NAME", "Cora Committer")
-            .env("GIT_COMMITTER_EMAIL", "cora@example.org")
-            .env("GIT_COMMITTER_DATE", "2026-11-01T10:00:00Z")
-            .args(arguments)
-            .output()
-            .expect("git is installed");
-        assert!(
-            output.status.success(),
-            "git {arguments:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        git_in(self.path(), arguments)
     }
+}
+
+/// Runs git in a directory, apart from whatever this machine's user has configured.
+///
+/// # Panics
+/// When git fails.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests make repositories with the real git"
+)]
+pub fn git_in(directory: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .current_dir(directory)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_AUTHOR_NAME", "Ann Author")
+        .env("GIT_AUTHOR_EMAIL", "ann@example.org")
+        .env("GIT_AUTHOR_DATE", "2026-11-01T10:00:00Z")
+        .env("GIT_COMMITTER_NAME", "Cora Committer")
+        .env("GIT_COMMITTER_EMAIL", "cora@example.org")
+        .env("GIT_COMMITTER_DATE", "2026-11-01T10:00:00Z")
+        .args(arguments)
+        .output()
+        .expect("git is installed");
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

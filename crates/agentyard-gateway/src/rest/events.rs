@@ -145,9 +145,9 @@ fn respond(streams: &Streams, events: impl Stream<Item = LiveEvent> + Send + 'st
 
 /// JSON holds no line end, so any event is one line of data.
 fn sent(event: &LiveEvent) -> Event {
-    let sent = Event::default().event(event.name).data(event.data.to_string());
-    match event.id {
-        Some(id) => sent.id(id.to_string()),
-        None => sent,
-    }
+    let sent = match event.id {
+        Some(id) => Event::default().id(id.to_string()),
+        None => Event::default(),
+    };
+    sent.event(event.name).data(event.data.to_string())
 }

@@ -95,15 +95,13 @@ impl<'repo> Drivers<'repo> {
         let mut tree = tree;
         let mut prefix = 0;
         loop {
-            let object = self
-                .local
-                .find_tree(tree)
-                .map_err(Error::read(format!("tree {tree}")))?;
+            let failed = |source| Error::read(format!("tree {tree}"))(source);
+            let object = self.local.find_tree(tree).map_err(failed)?;
             let rest = path[prefix..].as_bstr();
             let next = rest.find_byte(b'/');
             let mut below = None;
             for entry in object.iter() {
-                let entry = entry.map_err(Error::read(format!("tree {tree}")))?;
+                let entry = entry.map_err(failed)?;
                 let name = entry.filename();
                 if name == ".gitattributes" && is_regular(entry.mode().kind()) {
                     let mut path = path[..prefix].to_owned();

@@ -97,7 +97,12 @@ impl Work<'_> {
         loop {
             let mut found = Vec::new();
             find(git_dir, "", 0, &mut found);
-            find(repository.confined_common_dir(), series.prefix().trim_end_matches('/'), 0, &mut found);
+            find(
+                repository.confined_common_dir(),
+                series.prefix().trim_end_matches('/'),
+                0,
+                &mut found,
+            );
             if let Some(branch) = self.current_branch()
                 && let Some((directory, name)) = format!("{}.lock", branch.reference()).rsplit_once('/')
             {

@@ -50,6 +50,7 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "repo_list" => json!({}),
         "repo_get" | "repo_fetch" | "repo_branches" => json!({ "repo": "ours" }),
         "repo_remove" => json!({ "repo": "doomed", "confirm": true }),
+        "workspace_conflicts" => json!({}),
         other => panic!("say with which arguments `{other}` is called here"),
     };
     let Value::Object(arguments) = arguments else {

@@ -1,9 +1,8 @@
 //! The programs with which projects are built, as far as they are there.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Machine;
@@ -83,14 +82,13 @@ impl Machine {
         let versions = Mutex::new(vec![None; found.len()]);
         let next = AtomicUsize::new(0);
         let ask = || {
-            while begun.elapsed() < PATIENCE
-                && let Some((tool, question)) = found.get(next.fetch_add(1, Ordering::Relaxed))
-            {
+            while begun.elapsed() < PATIENCE {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some((tool, question)) = found.get(place) else {
+                    return;
+                };
                 let version = question.and_then(|question| self.version_of(tool.name, question));
-                let place = found.iter().position(|(other, _)| other.name == tool.name);
-                if let Some(place) = place {
-                    versions.lock().unwrap_or_else(PoisonError::into_inner)[place] = version;
-                }
+                versions.lock().unwrap_or_else(PoisonError::into_inner)[place] = version;
             }
         };
         std::thread::scope(|scope| {

@@ -9,6 +9,7 @@ use super::holding::series_of;
 use super::{Entered, TreeHold, WorkspaceReference, Workspaces};
 use crate::error::{Error, ErrorKind, Result, from_store};
 use crate::progress::Progress;
+use crate::turns::to_its_end;
 
 /// Which workspace to close.
 #[derive(Debug, Clone)]
@@ -38,12 +39,7 @@ impl Workspaces {
         caller.require(Permission::ProjectWrite)?;
         let started = Instant::now();
         let row = self.row(caller, &request.workspace).await?;
-        if row.state == WorkspaceState::Closed {
-            return Err(Error::not_found(format!(
-                "the workspace {} on {} is closed already",
-                row.id, row.branch
-            )));
-        }
+        refuse_closed(&row)?;
         if self.in_use_by_other(caller, &row) && !request.confirm {
             return Err(Error::new(
                 ErrorKind::Conflict,
@@ -56,14 +52,25 @@ impl Workspaces {
         }
         let hold = self.hold_row(row.id, "workspace_close", caller, progress).await?;
         let row = self.row(caller, &WorkspaceReference::Id(row.id)).await?;
-        let closed = self.close_held(caller, row, "closed by its user", hold).await?;
+        // Somebody else may have been first.
+        refuse_closed(&row)?;
+        let closing = Closing {
+            because: "closed by its user",
+            even_broken: request.confirm,
+        };
+        let closed = self.close_held(caller, row, closing, hold).await?;
         self.0.measures.closed(&closed.workspace, started.elapsed());
         Ok(closed)
     }
 
-    /// Closes a workspace that nobody uses, because of something else than somebody's wish.
-    /// False when somebody works in it after all, or has closed it meanwhile.
-    pub(super) async fn evict(&self, caller: &Caller, row: &Workspace, because: &'static str) -> Result<bool> {
+    /// Closes a workspace that nobody uses, because of something else than somebody's wish. Says whether it did: it
+    /// does not when somebody works in it after all.
+    pub(super) async fn evict(
+        &self,
+        caller: &Caller,
+        row: &Workspace,
+        because: &'static str,
+    ) -> Result<bool> {
         let Some(hold) = self.lock_if_free(row.id, "eviction") else {
             return Ok(false);
         };
@@ -74,7 +81,9 @@ impl Workspaces {
         else {
             return Ok(false);
         };
-        let closed = self.close_held(caller, row, because, hold).await?;
+        let closed = self
+            .close_held(caller, row, Closing::because(because), hold)
+            .await?;
         self.0.measures.evicted(&closed.workspace);
         Ok(true)
     }
@@ -82,34 +91,50 @@ impl Workspaces {
     /// Closes what a process that died was closing.
     pub(super) async fn finish_closing(&self, row: &Workspace, hold: TreeHold) -> Result<()> {
         let caller = Caller::machine(row.tenant);
-        self.close_held(&caller, row.clone(), "closing was interrupted", hold)
-            .await?;
+        let closing = Closing::because("closing was interrupted");
+        self.close_held(&caller, row.clone(), closing, hold).await?;
         Ok(())
     }
 
-    /// Closes a workspace whose lock is held. The row says `closing` before the first thing happens, and until the
-    /// last one has; each of them can be done again.
+    /// Closes a workspace whose lock is held, to the end even when whoever asked for it has left.
     async fn close_held(
         &self,
         caller: &Caller,
         row: Workspace,
-        because: &'static str,
+        closing: Closing,
         hold: TreeHold,
     ) -> Result<Closed> {
+        let (workspaces, caller) = (self.clone(), caller.clone());
+        to_its_end(async move {
+            let closed = workspaces.close_step_by_step(&caller, row, &closing).await;
+            drop(hold);
+            closed
+        })
+        .await
+    }
+
+    /// The row says `closing` before the tree begins to go, and until the last of it has; each step can be done
+    /// again.
+    async fn close_step_by_step(&self, caller: &Caller, row: Workspace, closing: &Closing) -> Result<Closed> {
+        let because = closing.because;
         let kept = match row.state {
-            WorkspaceState::Open => self.keep_unsaved(&row, because).await?,
-            // Of a tree that is half made or half removed nothing is kept: what there was is named in the row.
-            WorkspaceState::Opening | WorkspaceState::Closing | WorkspaceState::Closed => None,
+            WorkspaceState::Open => match self.keep_unsaved(&row, because).await {
+                Ok(kept) => kept,
+                Err(error) if closing.even_broken => {
+                    tracing::warn!(workspace = %row.id, error = %error.chain(), "a broken tree is removed");
+                    None
+                }
+                Err(error) => return Err(cannot_keep(&row, &error)),
+            },
+            // Nobody has worked in it yet, or it was kept before the tree began to go.
+            _ => row.kept_ref.clone(),
         };
+        // What was kept before and not asked for since is not forgotten, either.
         let kept = kept.or_else(|| row.kept_ref.clone());
+        let noted = kept.as_deref();
         // Whoever has seen the row before may not mount the tree again while it is removed.
         let entrance = self.lock_entrance(row.id).await?;
-        let began = self
-            .0
-            .store
-            .workspaces()
-            .closing(row.tenant, row.id, kept.as_deref())
-            .await;
+        let began = self.0.store.workspaces().closing(row.tenant, row.id, noted).await;
         began.map_err(|error| from_store("closing the workspace", error))?;
         self.remove_tree(&row).await?;
         drop(entrance);
@@ -130,7 +155,6 @@ impl Workspaces {
             .closed(row.id, kept.as_deref(), because, &event)
             .await
             .map_err(|error| from_store("closing the workspace", error))?;
-        drop(hold);
         Ok(Closed { workspace: row, kept })
     }
 
@@ -174,23 +198,60 @@ impl Workspaces {
             .await
     }
 
-    /// Removes what an opening that failed has left, and its row, so that it is as if nobody had asked.
-    pub(super) async fn unmake(&self, row: &Workspace) {
-        let removed = self.remove_tree(row).await;
-        let forgotten = match removed {
-            Ok(()) => self
-                .0
-                .store
-                .workspaces()
-                .forget(row.id)
-                .await
-                .map(drop)
-                .map_err(|error| from_store("forgetting the workspace", error)),
-            // The row stays, and so does the chance to remove the rest later.
-            Err(error) => Err(error),
-        };
-        if let Err(error) = forgotten {
-            tracing::warn!(workspace = %row.id, error = %error.chain(), "a half-made workspace could not be removed");
+    /// Removes what an opening that failed has left, and its row, so that it is as if nobody had asked. Says whether
+    /// that went well: when it did not, the row stays, and with it the chance to remove the rest later.
+    pub(super) async fn unmake(&self, row: Workspace, hold: TreeHold) -> bool {
+        let (workspaces, id) = (self.clone(), row.id);
+        let forgotten = to_its_end(async move {
+            let _hold = hold;
+            workspaces.remove_tree(&row).await?;
+            let forgotten = workspaces.0.store.workspaces().forget(row.id).await;
+            forgotten.map_err(|error| from_store("forgetting the workspace", error))
+        })
+        .await;
+        if let Err(error) = &forgotten {
+            tracing::warn!(workspace = %id, error = %error.chain(), "a half-made workspace could not be removed");
+        }
+        forgotten.is_ok()
+    }
+}
+
+/// How a workspace is closed.
+struct Closing {
+    because: &'static str,
+    /// Also when its unsaved work cannot be kept, since its tree is not in order.
+    even_broken: bool,
+}
+
+impl Closing {
+    fn because(because: &'static str) -> Self {
+        Self {
+            because,
+            even_broken: false,
         }
     }
+}
+
+fn refuse_closed(row: &Workspace) -> Result<()> {
+    if row.state != WorkspaceState::Closed {
+        return Ok(());
+    }
+    Err(Error::not_found(format!(
+        "the workspace {} on {} is closed already",
+        row.id, row.branch
+    ))
+    .hint("workspace_open opens it again"))
+}
+
+fn cannot_keep(row: &Workspace, error: &Error) -> Error {
+    Error::new(
+        error.kind(),
+        format!(
+            "the unsaved work in the workspace {} on {} cannot be kept, so it stays open: {}",
+            row.id,
+            row.branch,
+            error.message()
+        ),
+    )
+    .hint("mend its tree, or close it with `confirm: true`: its branch and its checkpoints stay, what came after is lost")
 }

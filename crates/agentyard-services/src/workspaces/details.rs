@@ -8,7 +8,7 @@ use agentyard_model::{
     WorkspaceState,
 };
 
-use super::{WorkspaceReference, Workspaces};
+use super::{Entered, WorkspaceReference, Workspaces};
 use crate::error::{Result, from_store};
 
 /// A workspace, and what is known of it beside its row.
@@ -91,7 +91,11 @@ impl Workspaces {
         if row.state != WorkspaceState::Open {
             return self.details(row).await;
         }
-        let entered = self.enter_row(caller, row).await?;
+        // Looking is not using: whoever watches workspaces does not keep them from being closed.
+        let entered = Entered {
+            tree: self.attach(&row).await?,
+            row,
+        };
         let (workspaces, place) = (self.clone(), entered.clone());
         let (status, disk) = self
             .0
@@ -119,6 +123,10 @@ impl Workspaces {
 
     pub(super) async fn details(&self, row: Workspace) -> Result<WorkspaceDetails> {
         let repo = self.repo_of(&row).await?;
+        let row = Workspace {
+            target: row.target.or(repo.default_branch),
+            ..row
+        };
         let is_open = row.state == WorkspaceState::Open;
         let path = is_open.then(|| self.0.trees.view_path(&row.repo.to_string(), &row.name));
         Ok(WorkspaceDetails {

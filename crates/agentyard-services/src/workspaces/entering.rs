@@ -128,7 +128,11 @@ impl Workspaces {
             row: row.clone(),
             tree: self.keep_attached(row, tree),
         };
-        self.recover_tree(&entered).await?;
+        if let Err(error) = self.recover_tree(&entered).await {
+            // The next one tries again.
+            self.detach(row);
+            return Err(error);
+        }
         Ok(entered.tree)
     }
 

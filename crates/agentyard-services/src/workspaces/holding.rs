@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use agentyard_git::{
-    self as git, CheckpointNote, CheckpointSeries, LockAttempt, LockFile, LockHolder, Repository, Trust,
-    Unsettled, Work,
+    self as git, CheckpointName, CheckpointNote, CheckpointSeries, LockAttempt, LockFile, LockHolder,
+    ObjectId, Repository, Trust, Unsettled, Work,
 };
 use agentyard_model::{Caller, WorkspaceId};
 
+use super::interrupted::Interrupted;
 use super::{Entered, Workspaces};
 use crate::error::{Error, ErrorKind, Result};
 use crate::failures::from_git;
@@ -158,8 +159,11 @@ impl Workspaces {
         change: impl FnOnce(&Work<'_>) -> Result<T, git::Error>,
     ) -> Result<T, git::Error> {
         self.restore_interrupted(entered, work)?;
-        self.checkpoint(entered, work, "before", by)?;
+        let before = self.checkpoint(entered, work, "before", by)?;
+        // Whoever is killed in between has done nothing, rather than half of it.
+        let resume = Interrupted::note(work, &CheckpointName::Id(before))?;
         let result = change(work);
+        resume.done();
         // What is done is done, so a failure here is only logged. It is also what a cancelled call leaves behind.
         let never = AtomicBool::new(false);
         let after = work.cancelled_by(&never);
@@ -180,16 +184,16 @@ impl Workspaces {
         let repository = self.repository_of(entered)?;
         let work = Work::new(&self.0.git, &repository, Trust::Untrusted, cancel, &|_| {});
         self.restore_interrupted(entered, &work)?;
-        self.checkpoint(entered, &work, operation, by)
+        self.checkpoint(entered, &work, operation, by).map(drop)
     }
 
-    /// The repository of a workspace, kept open.
     /// Counts what a push in a workspace met.
     pub(crate) fn count_push(&self, entered: &Entered, retries: u32, conflicts: usize) {
         self.0.measures.push_retries(&entered.row, retries);
         self.0.measures.conflicts(&entered.row, conflicts);
     }
 
+    /// The repository of a workspace, kept open.
     pub(super) fn repository_of(&self, entered: &Entered) -> Result<std::sync::Arc<Repository>, git::Error> {
         self.0.kept.open(&entered.roots().resolve(entered.path())?)
     }
@@ -200,7 +204,7 @@ impl Workspaces {
         work: &Work<'_>,
         operation: &str,
         by: &str,
-    ) -> Result<(), git::Error> {
+    ) -> Result<ObjectId, git::Error> {
         let series = series_of(entered.row.id)?;
         let made = work.checkpoint(&series, &CheckpointNote { operation, by })?;
         let is_due = |number: u64| number % PRUNE_EVERY == 0;
@@ -211,7 +215,7 @@ impl Workspaces {
             }
         }
         settle_soon(made.unsettled);
-        Ok(())
+        Ok(made.checkpoint.id)
     }
 }
 

@@ -34,13 +34,45 @@ impl Interrupted {
 
     /// The tree is what it is meant to be.
     pub(super) fn done(self) {
-        if let Err(error) = std::fs::remove_file(&self.path) {
+        // An empty note means nothing, too.
+        let removed = std::fs::remove_file(&self.path).or_else(|_| std::fs::write(&self.path, ""));
+        if let Err(error) = removed {
             tracing::error!(%error, "a workspace will be restored although it need not be");
         }
     }
 }
 
 impl Workspaces {
+    /// Changes a tree whole or not at all: when the change fails, is not one that should stay, or whoever made it dies
+    /// in between, the tree is what it was, down to the last file. To be called with its lock held.
+    pub(super) fn all_or_nothing<T>(
+        &self,
+        entered: &Entered,
+        work: &Work<'_>,
+        by: &str,
+        change: impl FnOnce() -> Result<T, git::Error>,
+        should_stay: impl FnOnce(&T) -> bool,
+    ) -> Result<T, git::Error> {
+        let series = series_of(entered.row.id)?;
+        let note = CheckpointNote {
+            operation: "before",
+            by,
+        };
+        let before = work.checkpoint(&series, &note)?;
+        // For a while nothing else may hold this work, so it is worth waiting for the disk.
+        before.unsettled.settle()?;
+        let back = CheckpointName::Id(before.checkpoint.id);
+        let interrupted = Interrupted::note(work, &back)?;
+        let outcome = change();
+        let stays = matches!(&outcome, Ok(done) if should_stay(done));
+        // Nothing is restored where nothing has changed: whoever stood in the way of the change may go on.
+        if !stays && work.checkpoint(&series, &note).map_or(true, |now| now.new) {
+            settle_soon(work.restore_checkpoint(&series, &back, &note)?.unsettled);
+        }
+        interrupted.done();
+        outcome
+    }
+
     /// Brings a tree back to where it was, when somebody died while changing it, and removes the locks that were left
     /// in it. To be called with its lock held, before anything is changed: whoever died need not have been in this
     /// process, nor have held the lock before.
@@ -59,7 +91,7 @@ impl Workspaces {
             let series = series_of(entered.row.id)?;
             let restored = work.restore_checkpoint(&series, &checkpoint, &note)?;
             settle_soon(restored.unsettled);
-            tracing::info!(workspace = %entered.row.id,  "a workspace was restored after a crash");
+            tracing::info!(workspace = %entered.row.id, "a workspace was restored after a crash");
         }
         Interrupted { path }.done();
         Ok(())

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use agentyard_model::{Caller, Workspace, WorkspaceId};
 
 use super::Workspaces;
-use crate::error::{Result, from_store};
+use crate::error::{Error, ErrorKind, Result, from_store};
 
 /// A use is written down once in so long: every call would be a write otherwise.
 const EVERY: Duration = Duration::from_secs(15);
@@ -52,7 +52,16 @@ impl Workspaces {
             .used(row.id, &by, until)
             .await
             .map_err(|error| from_store("noting the use of the workspace", error))?;
-        Ok(noted.unwrap_or(row))
+        noted.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "the workspace {} on {} was closed at this moment",
+                    row.id, row.branch
+                ),
+            )
+            .hint("workspace_open opens it again, as it was")
+        })
     }
 
     /// Whether somebody else works in it.

@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn branches_that_look_alike_have_directories_of_their_own() {
-        assert_eq!(directory_of("feature/foo"), "feature-foo-20bc6fa1");
+        assert_eq!(directory_of("feature/foo"), "feature-foo-f9320326");
         assert_ne!(directory_of("feature/foo"), directory_of("feature-foo"));
         assert_ne!(directory_of("Main"), directory_of("main"));
         assert!(directory_of(&"x".repeat(300)).len() < 64);

@@ -1,11 +1,11 @@
 //! Opening a workspace.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use agentyard_git::{self as git, BranchName, NewView, ObjectId, Repository};
 use agentyard_model::{
-    AuditEvent, Caller, NewWorkspace, Permission, Repo, Timestamp, Workspace, WorkspaceState,
+    AuditEvent, Caller, NewWorkspace, Outcome, Permission, Repo, Timestamp, Workspace, WorkspaceState,
 };
 use agentyard_store::Claim;
 
@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind, Result, from_store};
 use crate::failures::from_git;
 use crate::progress::Progress;
 use crate::repos::RepoRequest;
+use crate::turns::to_its_end;
 
 /// Which workspace to open.
 #[derive(Debug, Clone, Default)]
@@ -51,11 +52,8 @@ pub struct Opened {
     pub stale: Option<String>,
 }
 
-/// How often a workspace is asked for that others open and close meanwhile, and how long is waited when all that could
-/// be closed for it are being worked in, at first and at last.
+/// How often a workspace is asked for that others open and close meanwhile.
 const ATTEMPTS: usize = 50;
-const FIRST_PAUSE: Duration = Duration::from_millis(4);
-const LAST_PAUSE: Duration = Duration::from_millis(250);
 
 impl Workspaces {
     /// Opens a workspace: the same one for the same branch, however often.
@@ -74,7 +72,6 @@ impl Workspaces {
             .transpose()?;
         let repo = self.repo_wanted(caller, &request).await?;
         let repo = self.0.repos.prepare(repo, progress).await?;
-        let mut pause = FIRST_PAUSE;
         for _ in 0..ATTEMPTS {
             let row = match self
                 .claim(caller, &repo, &branch, from.as_ref(), &request)
@@ -87,10 +84,7 @@ impl Workspaces {
                 }
                 Claim::Existing(row) => row,
                 Claim::Full(open) => {
-                    if !self.make_room(caller, &repo, open, progress).await? {
-                        tokio::time::sleep(pause).await;
-                        pause = (pause * 2).min(LAST_PAUSE);
-                    }
+                    self.make_room(caller, &repo, open, progress).await?;
                     continue;
                 }
             };
@@ -100,11 +94,17 @@ impl Workspaces {
             let current = self.0.store.workspaces().get(row.tenant, row.id).await;
             match current.map_err(|error| from_store("looking up the workspace", error))? {
                 Some(row) if row.state == WorkspaceState::Opening => {
-                    let opened = self.make(&repo, row, from.as_ref(), hold, progress).await;
-                    if let Ok(opened) = &opened {
-                        self.0.measures.opened(&opened.workspace.row, started.elapsed());
-                    }
-                    return opened;
+                    let (workspaces, caller) = (self.clone(), caller.clone());
+                    let (repo, from, progress) = (repo.clone(), from.clone(), progress.clone());
+                    // A caller who leaves meanwhile is likely to come back for it.
+                    let opened = to_its_end(async move {
+                        workspaces
+                            .make(&caller, &repo, row, from.as_ref(), hold, &progress)
+                            .await
+                    })
+                    .await?;
+                    self.0.measures.opened(&opened.workspace.row, started.elapsed());
+                    return Ok(opened);
                 }
                 Some(row) if row.state == WorkspaceState::Closing => {
                     self.finish_closing(&row, hold).await?;
@@ -197,9 +197,6 @@ impl Workspaces {
         from: Option<&BranchName>,
         request: &OpenRequest,
     ) -> Result<Claim> {
-        let target = from
-            .map(ToString::to_string)
-            .or_else(|| repo.default_branch.clone());
         let new = NewWorkspace {
             tenant: caller.tenant,
             repo: repo.id,
@@ -207,7 +204,8 @@ impl Workspaces {
             name: directory_of(branch.as_str()),
             agent: request.agent.clone(),
             task: request.task.clone(),
-            target,
+            // When none was chosen, it is the default branch, whichever that is at the time.
+            target: from.map(ToString::to_string),
             owner: caller.subject.to_string(),
             lease_until: self.0.clock.now().after(self.0.settings.lease),
             limit: self.0.settings.max_per_repo,
@@ -236,6 +234,7 @@ impl Workspaces {
     /// Makes the tree of a row that is being opened. When that fails, the row is as if nobody had asked.
     async fn make(
         &self,
+        caller: &Caller,
         repo: &Repo,
         row: Workspace,
         from: Option<&BranchName>,
@@ -246,8 +245,10 @@ impl Workspaces {
         let (tree, way, base, new_branch, stale) = match made {
             Ok(made) => made,
             Err(error) => {
-                self.unmake(&row).await;
-                drop(hold);
+                let target = format!("{}/{}", repo.name, row.branch);
+                let event = AuditEvent::with_outcome(caller, "workspace_open", target, Outcome::Failed);
+                self.0.audit.record_soon(event).await;
+                self.unmake(row, hold).await;
                 return Err(error);
             }
         };
@@ -294,25 +295,16 @@ impl Workspaces {
             Some(start) => start,
             None => {
                 // Perhaps it is newer than what is known here.
-                let refreshed = self.0.repos.refresh(repo.clone(), progress).await;
-                stale = refreshed.err().map(|error| error.message().to_owned());
-                let missing = from
-                    .map(ToString::to_string)
-                    .or_else(|| repo.default_branch.clone());
+                let repo = match self.0.repos.refresh(repo.clone(), progress).await {
+                    Ok(fetched) => fetched.repo,
+                    Err(error) => {
+                        stale = Some(error.message().to_owned());
+                        repo
+                    }
+                };
                 self.start_of(&repo, &branch, from)
                     .await?
-                    .ok_or_else(|| match missing {
-                        Some(missing) => Error::not_found(format!(
-                            "{} has neither a branch `{branch}` nor `{missing}` to begin it at",
-                            repo.name
-                        ))
-                        .hint("name one that exists in `from`; repo_branches lists them"),
-                        None => Error::new(
-                            ErrorKind::Conflict,
-                            format!("{} has no commits yet, so there is nothing to open", repo.name),
-                        )
-                        .hint("push a first commit to it"),
-                    })?
+                    .ok_or_else(|| nothing_to_begin_at(&repo, &branch, from))?
             }
         };
         let source = self.source_of(row).await?;
@@ -380,48 +372,48 @@ impl Workspaces {
             .await
     }
 
-    /// Closes what has not been used for longest, so that one more fits. False when somebody just works in each of
-    /// those that could be closed.
+    /// Closes what has not been used for longest, so that one more fits.
     async fn make_room(
         &self,
         caller: &Caller,
         repo: &Repo,
         open: Vec<Workspace>,
         progress: &Progress,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let now = self.0.clock.now();
-        let is_idle = |row: &&Workspace| match row.state {
-            WorkspaceState::Open => row.lease_until <= now,
-            WorkspaceState::Closing => true,
-            WorkspaceState::Opening | WorkspaceState::Closed => false,
-        };
-        let mut idle = open.iter().filter(is_idle).peekable();
-        if idle.peek().is_none() {
-            let owners: Vec<String> = open
-                .iter()
-                .take(5)
-                .map(|row| format!("{} ({})", row.branch, row.owner))
-                .collect();
-            return Err(Error::new(
-                ErrorKind::LimitExceeded,
-                format!(
-                    "{} has {} workspaces and all are in use: {}",
-                    repo.name,
-                    open.len(),
-                    owners.join(", ")
-                ),
-            )
-            .hint(
-                "close one with workspace_close, wait until a lease ends, or raise `workspaces.max_per_repo`",
-            ));
-        }
-        for row in idle {
-            progress.report(0, None, format!("closing the idle workspace on {}", row.branch));
-            if self.evict(caller, row, "least recently used").await? {
-                return Ok(true);
+        // What a process left half done that died takes room that nobody needs.
+        for row in open.iter().filter(|row| row.state != WorkspaceState::Open) {
+            if self.finish(row.clone()).await {
+                return Ok(());
             }
         }
-        Ok(false)
+        let idle = |row: &&Workspace| row.state == WorkspaceState::Open && row.lease_until <= now;
+        for row in open.iter().filter(idle) {
+            progress.report(0, None, format!("closing the idle workspace on {}", row.branch));
+            match self.evict(caller, row, "least recently used").await {
+                Ok(true) => return Ok(()),
+                // Somebody works in it after all, so another one has to go.
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(error = %error.chain(), workspace = %row.id, "an idle workspace could not be closed");
+                }
+            }
+        }
+        let owners: Vec<String> = open
+            .iter()
+            .take(5)
+            .map(|row| format!("{} ({})", row.branch, row.owner))
+            .collect();
+        Err(Error::new(
+            ErrorKind::LimitExceeded,
+            format!(
+                "{} has {} workspaces and all are in use: {}",
+                repo.name,
+                open.len(),
+                owners.join(", ")
+            ),
+        )
+        .hint("close one with workspace_close, wait until a lease ends, or raise `workspaces.max_per_repo`"))
     }
 
     /// Has the base of the default branch made in the background, so that the next workspace opens at once.
@@ -429,17 +421,22 @@ impl Workspaces {
         let Some(default) = repo.default_branch.clone() else {
             return;
         };
+        if !self.0.refreshed.is_due(repo.id) {
+            return;
+        }
         let (trees, git, key) = (self.0.trees.clone(), self.0.git.clone(), repo.id.to_string());
+        let cancel = self.0.background.0.clone();
         tokio::task::spawn_blocking(move || {
-            let never = std::sync::atomic::AtomicBool::new(false);
             let refreshed = trees.open_mirror(&key).and_then(|mirror| {
                 let Some(newest) = tip(&mirror, &format!("refs/remotes/origin/{default}")) else {
                     return Ok(());
                 };
-                trees.refresh_base(&git, &key, &newest, &never, &|_| {})?;
-                trees.prune_bases(&key, &[newest], &never)
+                trees.refresh_base(&git, &key, &newest, &cancel, &|_| {})?;
+                trees.prune_bases(&key, &[newest], &cancel)
             });
-            if let Err(error) = refreshed {
+            if let Err(error) = refreshed
+                && !cancel.load(Ordering::Relaxed)
+            {
                 tracing::warn!(%error, repo = key, "the base of new workspaces could not be refreshed");
             }
         });
@@ -449,6 +446,26 @@ impl Workspaces {
 struct Start {
     commit: ObjectId,
     is_new: bool,
+}
+
+fn nothing_to_begin_at(repo: &Repo, branch: &BranchName, from: Option<&BranchName>) -> Error {
+    if let Some(from) = from {
+        return Error::not_found(format!(
+            "{} has neither a branch `{branch}` nor `{from}` to begin it at",
+            repo.name
+        ))
+        .hint("name one that exists in `from`; repo_branches lists them");
+    }
+    let default = repo.default_branch.as_deref();
+    let default = default.map_or_else(String::new, |default| format!(" on `{default}`"));
+    Error::new(
+        ErrorKind::Conflict,
+        format!(
+            "{} has no commits yet{default}, so there is nothing to begin `{branch}` at",
+            repo.name
+        ),
+    )
+    .hint("push a first commit to it, or name a branch that it has in `from`")
 }
 
 fn tip(mirror: &Repository, reference: &str) -> Option<ObjectId> {

@@ -1,13 +1,11 @@
 //! Bringing a workspace up to date with its remote, all or nothing.
 
 use agentyard_git::{
-    self as git, BranchName, Carried, CheckpointName, CheckpointNote, Integrated, Integration,
-    IntegrationResult, ObjectId, StatusOptions, Trust, Work,
+    self as git, BranchName, Carried, Integrated, Integration, IntegrationResult, ObjectId, StatusOptions,
+    Trust, Work,
 };
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission, Workspace};
 
-use super::holding::{series_of, settle_soon};
-use super::interrupted::Interrupted;
 use super::{Entered, WorkspaceReference, Workspaces};
 use crate::error::Result;
 use crate::failures::from_git;
@@ -115,23 +113,15 @@ impl Workspaces {
                 "finish or abort it first: git_status says how",
             ));
         }
-        let note = CheckpointNote {
-            operation: "before",
+        let carried = self.all_or_nothing(
+            place,
+            work,
             by,
-        };
-        let series = series_of(place.row.id)?;
-        let before = work.checkpoint(&series, &note)?;
-        let back = CheckpointName::Id(before.checkpoint.id);
-        let resume = Interrupted::note(work, &back)?;
-        let outcome = work.integrate_carrying(tip, how);
-        if !matches!(&outcome, Ok(carried) if carried.conflicts.is_empty()) {
-            // Neither half a rebase nor half of somebody's work: back to how it was, down to the last file.
-            settle_soon(work.restore_checkpoint(&series, &back, &note)?.unsettled);
-        }
-        resume.done();
-        settle_soon(before.unsettled);
+            || work.integrate_carrying(tip, how),
+            |carried| carried.conflicts.is_empty(),
+        )?;
         self.checkpoint(place, work, "workspace_sync", by)?;
-        outcome
+        Ok(carried)
     }
 }
 

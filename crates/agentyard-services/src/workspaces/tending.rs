@@ -25,27 +25,30 @@ impl Workspaces {
         Ok(())
     }
 
-    async fn finish(&self, row: Workspace) {
+    /// Finishes what a process that died was doing to a workspace, and says whether that was so.
+    pub(super) async fn finish(&self, row: Workspace) -> bool {
         // Whoever is at work on it holds the lock.
         let Some(hold) = self.lock_if_free(row.id, "recovery") else {
-            return;
+            return false;
         };
         let current = match self.0.store.workspaces().get(row.tenant, row.id).await {
             Ok(Some(current)) => current,
-            Ok(None) => return,
+            Ok(None) => return false,
             Err(error) => {
                 tracing::warn!(%error, workspace = %row.id, "an unfinished workspace could not be looked up");
-                return;
+                return false;
             }
         };
         match current.state {
-            WorkspaceState::Opening => self.unmake(&current).await,
-            WorkspaceState::Closing => {
-                if let Err(error) = self.finish_closing(&current, hold).await {
+            WorkspaceState::Opening => self.unmake(current, hold).await,
+            WorkspaceState::Closing => match self.finish_closing(&current, hold).await {
+                Ok(()) => true,
+                Err(error) => {
                     tracing::warn!(error = %error.chain(), workspace = %row.id, "closing could not be finished");
+                    false
                 }
-            }
-            WorkspaceState::Open | WorkspaceState::Closed => {}
+            },
+            WorkspaceState::Open | WorkspaceState::Closed => false,
         }
     }
 

@@ -6,7 +6,6 @@ use agentyard_git::{
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission, Workspace};
 
 use super::holding::{series_of, settle_soon};
-use super::interrupted::Interrupted;
 use super::{WorkspaceReference, Workspaces};
 use crate::error::{Result, from_store};
 use crate::failures::from_git;
@@ -38,18 +37,19 @@ const UNDO: &str = "workspace_undo";
 /// The newest checkpoint is the present state. Of a state that an undo restored, the one before is what was before
 /// *that*: calling again goes further back, not forth.
 fn before_last_change(page: &CheckpointPage) -> Option<CheckpointName> {
-    let newest = &page.checkpoints.first()?.checkpoint;
-    let origin = newest
-        .operation
-        .strip_prefix(UNDO)
-        .and_then(|number| number.trim().parse().ok())
-        .filter(|number| *number > 0)
-        .or(newest.number)?;
-    page.checkpoints
-        .iter()
-        .filter_map(|listed| listed.checkpoint.number)
-        .find(|number| *number < origin)
-        .map(CheckpointName::Number)
+    let mut checkpoints = page.checkpoints.iter().map(|listed| &listed.checkpoint);
+    let mut origin = checkpoints.next()?;
+    while let Some(restored) = restored_by(origin) {
+        // One that is not there any more had nothing before it.
+        origin = checkpoints.find(|it| it.number == Some(restored))?;
+    }
+    checkpoints.find_map(|it| it.number).map(CheckpointName::Number)
+}
+
+/// The number of the checkpoint whose state this one has because of an undo.
+fn restored_by(checkpoint: &Checkpoint) -> Option<u64> {
+    let number = checkpoint.operation.strip_prefix(UNDO)?.trim().parse().ok()?;
+    Some(number).filter(|number| *number > 0)
 }
 
 impl Workspaces {
@@ -131,10 +131,13 @@ impl Workspaces {
                         })?
                     }
                 };
-                let resume = Interrupted::note(&work, &to)?;
-                let restored = work.restore_checkpoint(&series, &to, &note);
-                resume.done();
-                let restored = restored?;
+                let restored = workspaces.all_or_nothing(
+                    &place,
+                    &work,
+                    &by,
+                    || work.restore_checkpoint(&series, &to, &note),
+                    |_| true,
+                )?;
                 let origin = restored.to.number.unwrap_or_default();
                 workspaces.checkpoint(&place, &work, &format!("{UNDO} {origin}"), &by)?;
                 settle_soon(restored.unsettled);

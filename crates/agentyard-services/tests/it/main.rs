@@ -4,6 +4,13 @@
 
 mod repos;
 mod runs;
+mod workspace_changes;
+mod workspace_conflicts;
+mod workspace_keeping;
+mod workspace_opening;
+mod workspace_recovery;
+mod workspace_sync;
+mod yard;
 
 /// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
 #[test]

@@ -149,7 +149,13 @@ on_both_databases!(a_repository_in_use_is_not_removed, async |database| {
 
     let remove = async || store.repos().remove(LOCAL, repo.id, &event("repo_remove")).await;
     assert!(!remove().await.unwrap());
-    assert!(store.workspaces().closing(LOCAL, workspace.id, None).await.unwrap());
+    assert!(
+        store
+            .workspaces()
+            .closing(LOCAL, workspace.id, None)
+            .await
+            .unwrap()
+    );
     assert!(!remove().await.unwrap());
     let closed = event("workspace_close");
     assert!(

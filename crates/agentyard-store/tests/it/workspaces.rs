@@ -85,7 +85,9 @@ on_both_databases!(from_opening_to_closed, async |database| {
     workspaces.set_disk(made.id, 1 << 40).await.unwrap();
     assert_eq!(get(store, made.id).await.disk_bytes, Some(1 << 40));
 
-    assert!(workspaces.closing(LOCAL, made.id, None).await.unwrap());
+    let kept = Some("refs/agentyard/kept/1");
+    assert!(workspaces.closing(LOCAL, made.id, kept).await.unwrap());
+    assert_eq!(get(store, made.id).await.kept_ref.as_deref(), kept);
     assert!(
         !workspaces.closing(LOCAL, made.id, None).await.unwrap(),
         "somebody else closes it"

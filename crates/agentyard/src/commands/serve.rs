@@ -101,6 +101,9 @@ async fn run(
 
 /// Finishes what a crash has left half done, and closes what nobody uses any more: now, and then again and again.
 async fn tend(services: Arc<Services>) {
+    if let Err(error) = services.repos.recover().await {
+        tracing::warn!(error = %error.chain(), "removed repositories could not be tidied up");
+    }
     loop {
         services.workspaces.tend().await;
         tokio::time::sleep(TENDING).await;

@@ -44,7 +44,14 @@ fn kill_again_and_again(kills: usize, seed: u64) {
     let mut random = Random::new(seed);
     let others = Mutex::new(0);
     let mut agents: Vec<Agent<'_>> = (0..AGENTS)
-        .map(|agent| Agent::new(&yard, &others, format!("agent-{agent}"), seed ^ (agent as u64) << 32))
+        .map(|agent| {
+            Agent::new(
+                &yard,
+                &others,
+                format!("agent-{agent}"),
+                seed ^ (agent as u64) << 32,
+            )
+        })
         .collect();
     yard.register(&yard.start().address);
     for _ in 0..kills {

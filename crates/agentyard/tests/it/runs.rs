@@ -45,7 +45,7 @@ impl Yard {
 
     /// The command line, in the repository.
     fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = self.place.command(&[arguments, &["--set", ALLOWED]].concat());
+        let mut command = self.place.command(&[&["--set", ALLOWED], arguments].concat());
         command.current_dir(self.repository.path()).output().unwrap()
     }
 
@@ -208,7 +208,7 @@ fn a_command_line_shows_output_and_ends_as_the_command_does() {
     assert_eq!(text(&output.stdout), "out\n");
     assert_eq!(text(&output.stderr), "err\n");
     assert_eq!(output.status.code(), Some(5));
-    let output = yard.run(&["run", "command", "sh", "-c", "kill -9 $$"]);
+    let output = yard.run(&["run", "command", "--", "sh", "-c", "kill -9 $$"]);
     assert_eq!(output.status.code(), Some(137));
     let output = yard.run(&["run", "command", "--json", "--", "sh", "-c", "echo out; exit 5"]);
     let lines: Vec<Value> = text(&output.stdout)
@@ -285,13 +285,11 @@ fn events_come_as_they_happen_and_can_be_resumed() {
 fn any_change_can_be_watched() {
     let yard = Yard::new();
     let server = yard.serve(&[]);
-    let body = json!({ "path": yard.root(), "message": "More", "allow_empty": true }).to_string();
-    let (_, last) = EventStream::open(&server, "POST /api/v1/git/commit", "", &body).rest("-");
-    assert_eq!(last.name, "complete");
-    assert_eq!(last.data["branch"], "main", "{last:?}");
-    let body = json!({ "path": yard.root(), "message": "Nothing" }).to_string();
-    let (_, last) = EventStream::open(&server, "POST /api/v1/git/commit", "", &body).rest("-");
-    assert_eq!(last.name, "error");
+    let body = json!({ "path": yard.root(), "mode": "create", "name": "topic" }).to_string();
+    let (_, last) = EventStream::open(&server, "POST /api/v1/git/branch", "", &body).rest("-");
+    assert_eq!(last.name, "complete", "{last:?}");
+    let (_, last) = EventStream::open(&server, "POST /api/v1/git/branch", "", &body).rest("-");
+    assert_eq!(last.name, "error", "{last:?}");
     assert!(last.data["error"]["message"].is_string(), "{last:?}");
 }
 

@@ -139,7 +139,8 @@ impl Pairs {
                 std::cmp::Ordering::Greater => _ = two.next(),
                 std::cmp::Ordering::Equal => {
                     shared += 1;
-                    (one.next(), two.next());
+                    one.next();
+                    two.next();
                 }
             }
         }

@@ -291,7 +291,11 @@ impl<'yard> Agent<'yard> {
     fn commit(&mut self, address: &str) -> Result<(), Stop> {
         let mut after = self.state.clone();
         let mut staged = Vec::new();
-        if let Some((path, content)) = after.tree.iter().find(|(path, text)| after.index.get(*path) != Some(text)) {
+        if let Some((path, content)) = after
+            .tree
+            .iter()
+            .find(|(path, text)| after.index.get(*path) != Some(text))
+        {
             staged.push(path.clone());
             after.index.insert(path.clone(), content.clone());
         }
@@ -302,7 +306,11 @@ impl<'yard> Agent<'yard> {
         let subject = self.text().trim().to_owned();
         after.commits.push(subject.clone());
         self.change(after, |agent| {
-            agent.git(address, "commit", json!({ "message": subject, "files_to_stage": staged }))
+            agent.git(
+                address,
+                "commit",
+                json!({ "message": subject, "files_to_stage": staged }),
+            )
         })?;
         self.committed.push(subject);
         self.note_checkpoint(address)
@@ -328,7 +336,12 @@ impl<'yard> Agent<'yard> {
         };
         let strategy = if self.pushed.is_empty() { "rebase" } else { "merge" };
         self.before = None;
-        let synced = self.call(address, "POST", "sync", json!({ "with": "main", "strategy": strategy }))?;
+        let synced = self.call(
+            address,
+            "POST",
+            "sync",
+            json!({ "with": "main", "strategy": strategy }),
+        )?;
         assert_ne!(synced["result"], "conflicts", "{synced}");
         self.state.others = arrived;
         Ok(())

@@ -23,7 +23,12 @@ fn fifty_clients_open_commit_and_push_at_the_same_time() {
         for number in 0..CLIENTS {
             let (yard, together) = (&yard, &together);
             scope.spawn(move || {
-                let workspace = Client { yard, address, number }.open(together);
+                let workspace = Client {
+                    yard,
+                    address,
+                    number,
+                }
+                .open(together);
                 workspace.commit("first");
                 together.wait();
                 workspace.push(None);
@@ -59,7 +64,11 @@ impl<'a> Client<'a> {
 
     fn request(&self, method: &str, path: &str, body: &Value) -> Value {
         let answer = call(self.address, method, path, body).expect("the server answers");
-        assert!(answer.status < 300, "{path} {body}: {answer:?}\n{}", self.yard.log());
+        assert!(
+            answer.status < 300,
+            "{path} {body}: {answer:?}\n{}",
+            self.yard.log()
+        );
         answer.body
     }
 
@@ -79,7 +88,8 @@ impl Workspace<'_> {
         let write = json!({ "path": path, "content": what });
         let route = format!("/workspaces/{}/write_file", self.id);
         self.client.request("PUT", &route, &write);
-        let commit = json!({ "path": self.id, "message": format!("{branch} {what}"), "files_to_stage": [path] });
+        let commit =
+            json!({ "path": self.id, "message": format!("{branch} {what}"), "files_to_stage": [path] });
         self.client.request("POST", "/git/commit", &commit);
     }
 

@@ -44,8 +44,14 @@ impl State {
     /// The state of a working tree, as a person with git sees it.
     pub(super) fn seen(path: &Path, branch: &str) -> Self {
         let status = git(path, &["status", "--porcelain", "--untracked-files=all"]);
-        let foreign: Vec<&str> = status.lines().filter(|line| !line[3..].starts_with("own/")).collect();
-        assert!(foreign.is_empty(), "{branch} has changes that nobody made: {foreign:?}");
+        let foreign: Vec<&str> = status
+            .lines()
+            .filter(|line| !line[3..].starts_with("own/"))
+            .collect();
+        assert!(
+            foreign.is_empty(),
+            "{branch} has changes that nobody made: {foreign:?}"
+        );
         let head = git(path, &["symbolic-ref", "HEAD"]);
         assert_eq!(head.trim(), format!("refs/heads/{branch}"));
         let log = git(path, &["log", "--first-parent", "--reverse", "--format=%s"]);
@@ -103,9 +109,11 @@ impl Contents {
         for number in 0..FILES {
             let mut line = String::new();
             output.read_line(&mut line).unwrap();
-            let Some((_, size)) = line.trim_end().rsplit_once(" blob ").map(|(name, size)| {
-                (name, size.parse::<usize>().unwrap())
-            }) else {
+            let Some((_, size)) = line
+                .trim_end()
+                .rsplit_once(" blob ")
+                .map(|(name, size)| (name, size.parse::<usize>().unwrap()))
+            else {
                 assert!(line.trim_end().ends_with("missing"), "{line}");
                 continue;
             };

@@ -59,7 +59,10 @@ impl Yard {
         };
         let remote = yard.remote();
         let remote = remote.to_str().unwrap();
-        git(yard.home(), &["init", "--quiet", "--bare", "--initial-branch=main", remote]);
+        git(
+            yard.home(),
+            &["init", "--quiet", "--bare", "--initial-branch=main", remote],
+        );
         yard.commit_at_remote(0);
         yard
     }
@@ -85,7 +88,11 @@ impl Yard {
 
     /// Somebody else pushes a commit to `main` of the remote.
     pub(super) fn commit_at_remote(&self, number: usize) {
-        let from = if number == 0 { "" } else { "from refs/heads/main^0\n" };
+        let from = if number == 0 {
+            ""
+        } else {
+            "from refs/heads/main^0\n"
+        };
         let stream = format!(
             "commit refs/heads/main\ncommitter other <other@example.com> now\ndata 5\nother\n{from}\
              M 644 inline other/{number}.txt\ndata 6\nother\n\n"
@@ -124,7 +131,9 @@ impl Yard {
     /// Registers the remote, so that it can be called `project`.
     pub(super) fn register(&self, address: &str) {
         let request = json!({ "url": self.remote(), "name": "project" });
-        call(address, "POST", "/repos", &request).unwrap().done("repo_add");
+        call(address, "POST", "/repos", &request)
+            .unwrap()
+            .done("repo_add");
     }
 
     /// Waits until nothing is half made or half removed, and nothing runs or is mounted that should not be.
@@ -132,7 +141,10 @@ impl Yard {
         let started = Instant::now();
         loop {
             let listed = call(address, "GET", "/workspaces?limit=100", &Value::Null).unwrap();
-            let rows = listed.done("workspace_list")["workspaces"].as_array().unwrap().clone();
+            let rows = listed.done("workspace_list")["workspaces"]
+                .as_array()
+                .unwrap()
+                .clone();
             let unfinished: Vec<&Value> = rows.iter().filter(|row| row["state"] != "open").collect();
             let open: BTreeSet<PathBuf> = rows
                 .iter()
@@ -217,7 +229,10 @@ impl Yard {
     /// Nothing in the repositories is broken or missing.
     pub(super) fn check_objects(&self) {
         for repository in [self.mirror(), self.remote()] {
-            git(&repository, &["fsck", "--strict", "--no-dangling", "--no-progress"]);
+            git(
+                &repository,
+                &["fsck", "--strict", "--no-dangling", "--no-progress"],
+            );
         }
     }
 }
@@ -232,7 +247,11 @@ impl Drop for Yard {
 
 /// One call over REST.
 pub(super) fn call(address: &str, method: &str, path: &str, body: &Value) -> Result<Answer, Lost> {
-    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
     let request = format!(
         "{method} /api/v1{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
