@@ -211,4 +211,10 @@ impl Services {
             trust,
         }
     }
+
+    /// Ends what still goes on, and writes down what was only counted. To be called before a process ends.
+    pub async fn end(&self) {
+        self.runs.end_all().await;
+        self.workspaces.write_counts().await;
+    }
 }

@@ -110,8 +110,8 @@ impl Runs {
         ))
     }
 
-    /// Ends all runs, and waits for that: the server stops.
-    pub async fn end_all(&self) {
+    /// Ends all runs, and waits for that: the process ends.
+    pub(crate) async fn end_all(&self) {
         let runs: Vec<Arc<Run>> = self.known().values().cloned().collect();
         for run in &runs {
             run.abandon();

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use agentyard_model::Timestamp;
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, ContentArrangement, Table};
@@ -77,11 +78,15 @@ fn document(value: &Value) -> String {
 fn lines(fields: &Map<String, Value>, depth: usize) -> String {
     let indent = "  ".repeat(depth);
     let mut text = String::new();
-    for (name, value) in fields {
-        let name = harmless(&name.replace('_', " "));
+    for (field, value) in fields {
+        let name = label(field);
         match value {
             Value::Null => {}
             Value::Object(inner) if inner.is_empty() => {}
+            Value::Object(inner) if inner.values().all(is_tally) => {
+                let tallies: Vec<String> = inner.iter().map(|(name, value)| tally(name, value)).collect();
+                text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: {}\n", tallies.join(", ")));
+            }
             Value::Object(inner) => text.push_str(&format!(
                 "{indent}{KEY}{name}{KEY:#}\n{}",
                 lines(inner, depth + 1)
@@ -96,10 +101,38 @@ fn lines(fields: &Map<String, Value>, depth: usize) -> String {
                     text.push_str(&format!("{indent}  {}\n", scalar(item)));
                 }
             }
-            other => text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: {}\n", scalar(other))),
+            other => text.push_str(&format!("{indent}{KEY}{name}{KEY:#}: {}\n", shown(field, other))),
         }
     }
     text
+}
+
+/// Whether this says how often something happened.
+fn is_tally(value: &Value) -> bool {
+    value["count"].is_u64()
+}
+
+/// How often something happened, and how long it took on average when that was counted, too: `opened 3 (12 ms each)`.
+fn tally(name: &str, value: &Value) -> String {
+    let count = value["count"].as_u64().unwrap_or_default();
+    let each = value["total"].as_u64().and_then(|total| total.checked_div(count));
+    match (name.strip_suffix("_us"), each) {
+        (Some(name), Some(each)) => format!("{} {count} ({} each)", spaced(name), duration(each)),
+        (Some(name), None) => format!("{} {count}", spaced(name)),
+        (None, _) => format!("{} {count}", spaced(name)),
+    }
+}
+
+fn spaced(name: &str) -> String {
+    harmless(&name.replace('_', " "))
+}
+
+fn duration(microseconds: u64) -> String {
+    match microseconds {
+        0..1_000 => format!("{microseconds} µs"),
+        1_000..10_000_000 => format!("{} ms", microseconds / 1_000),
+        _ => format!("{} s", microseconds / 1_000_000),
+    }
 }
 
 fn table(items: &[Value]) -> String {
@@ -116,7 +149,7 @@ fn table(items: &[Value]) -> String {
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic);
     let header = columns.iter().map(|name| {
-        let cell = Cell::new(name.replace('_', " "));
+        let cell = Cell::new(label(name));
         if io::stdout().is_terminal() {
             cell.add_attribute(Attribute::Bold)
         } else {
@@ -125,16 +158,51 @@ fn table(items: &[Value]) -> String {
     });
     table.set_header(header);
     for item in items {
-        table.add_row(columns.iter().map(|name| scalar(&item[name.as_str()])));
+        table.add_row(columns.iter().map(|name| shown(name, &item[name.as_str()])));
     }
     let rows: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     rows.join("\n") + "\n"
 }
 
+/// What a field is called for people.
+fn label(field: &str) -> String {
+    spaced(field.strip_suffix(BYTES).unwrap_or(field))
+}
+
+/// A field's value for people: sizes in units that can be read.
+fn shown(field: &str, value: &Value) -> String {
+    match value.as_u64() {
+        Some(bytes) if field.ends_with(BYTES) => size(bytes),
+        _ => scalar(value),
+    }
+}
+
+/// How fields are called that hold a size.
+const BYTES: &str = "_bytes";
+
+fn size(bytes: u64) -> String {
+    let (mut rest, mut unit) = (bytes, "B");
+    for larger in ["kB", "MB", "GB", "TB"] {
+        if rest < 10_000 {
+            break;
+        }
+        (rest, unit) = (rest / 1000, larger);
+    }
+    format!("{rest} {unit}")
+}
+
+/// An instant as people read it: to the second, with the date apart from the time.
+fn instant(text: &str) -> Option<String> {
+    text.parse::<Timestamp>().ok()?;
+    let universal = text.strip_suffix('Z')?;
+    let (seconds, _) = universal.split_once('.').unwrap_or((universal, ""));
+    Some(format!("{}Z", seconds.replace('T', " ")))
+}
+
 fn scalar(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => harmless(text),
+        Value::String(text) => instant(text).unwrap_or_else(|| harmless(text)),
         Value::Array(items) => items.iter().map(scalar).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
@@ -179,6 +247,29 @@ mod tests {
              a1  Begin
              b2  Go on
             untracked: a, b
+        "#]]
+        .assert_eq(&plain);
+    }
+
+    #[test]
+    fn a_list_of_workspaces_is_for_people() {
+        let value = json!({
+            "workspaces": [{
+                "branch": "main",
+                "disk_bytes": 40_960,
+                "used_at": "2026-11-15T11:16:33.517704Z",
+            }],
+            "totals": {
+                "opened_us": { "count": 3, "total": 36_900 },
+                "push_retries": { "count": 2 },
+                "undone_us": { "count": 1, "total": 12_000_000 },
+            },
+        });
+        let plain = anstream::adapter::strip_str(&document(&value)).to_string();
+        expect![[r#"
+             branch  disk   used at
+             main    40 kB  2026-11-15 11:16:33Z
+            totals: opened 3 (12 ms each), push retries 2, undone 1 (12 s each)
         "#]]
         .assert_eq(&plain);
     }

@@ -21,7 +21,7 @@ pub(super) struct WorkspaceCloseInput {
     repo: Option<String>,
     /// and branch.
     branch: Option<String>,
-    /// Even while somebody else works in it.
+    /// Even while somebody else works in it, or when its tree is broken.
     #[serde(default)]
     confirm: bool,
 }

@@ -54,6 +54,7 @@ struct TotalView {
 
 impl Output for WorkspacePageView {
     const LEVELS: &'static [LevelledField] = &[
+        ("workspaces.path", Level::Full),
         ("workspaces.owner", Level::Standard),
         ("workspaces.way", Level::Full),
         ("workspaces.created_at", Level::Full),

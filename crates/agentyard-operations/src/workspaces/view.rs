@@ -1,6 +1,6 @@
 //! How a workspace looks on the wire.
 
-use agentyard_model::{RepoName, Timestamp, WorkspaceId, WorkspaceState};
+use agentyard_model::{RepoName, Timestamp, TokenId, UserId, WorkspaceId, WorkspaceState};
 use agentyard_services::WorkspaceDetails;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,6 +57,16 @@ pub(super) const LEVELS: &[LevelledField] = &[
     ("used_at", Level::Standard),
 ];
 
+/// Who it is, as people say it: `user ada` in place of `user ada usr_…`. The audit log has the whole.
+fn without_id(subject: &str) -> String {
+    match subject.rsplit_once(' ') {
+        Some((named, id)) if id.parse::<UserId>().is_ok() || id.parse::<TokenId>().is_ok() => {
+            named.to_owned()
+        }
+        _ => subject.to_owned(),
+    }
+}
+
 impl From<WorkspaceDetails> for WorkspaceView {
     fn from(details: WorkspaceDetails) -> Self {
         let WorkspaceDetails {
@@ -75,7 +85,7 @@ impl From<WorkspaceDetails> for WorkspaceView {
             target: row.target,
             agent: row.agent,
             task: row.task,
-            owner: row.owner,
+            owner: without_id(&row.owner),
             leased_until: in_use.then_some(row.lease_until),
             way: row.way,
             disk_bytes: row.disk_bytes,
@@ -84,6 +94,22 @@ impl From<WorkspaceDetails> for WorkspaceView {
             closed_at: row.closed_at,
             closed_because: row.closed_because,
             kept: row.kept_ref,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agentyard_model::Caller;
+
+    use super::*;
+
+    #[test]
+    fn an_owner_is_told_by_name() {
+        assert_eq!(without_id(&Caller::local().subject.to_string()), "user local");
+        assert_eq!(without_id(&format!("token ci {}", TokenId::new())), "token ci");
+        for other in ["agentyard", "external \"ada l\" of \"https://id.example\""] {
+            assert_eq!(without_id(other), other);
         }
     }
 }

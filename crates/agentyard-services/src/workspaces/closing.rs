@@ -16,7 +16,7 @@ use crate::turns::to_its_end;
 pub struct CloseRequest {
     /// Which one.
     pub workspace: WorkspaceReference,
-    /// Even while somebody else works in it.
+    /// Even while somebody else works in it, or when its tree is broken and its unsaved work cannot be kept.
     pub confirm: bool,
 }
 
@@ -33,8 +33,8 @@ impl Workspaces {
     /// Closes a workspace.
     ///
     /// # Errors
-    /// When the caller may not write, there is no such workspace, or somebody else works in it and that was not
-    /// confirmed.
+    /// When the caller may not write, there is no such workspace, or it was not confirmed and somebody else works in it
+    /// or its unsaved work cannot be kept.
     pub async fn close(&self, caller: &Caller, request: CloseRequest, progress: &Progress) -> Result<Closed> {
         caller.require(Permission::ProjectWrite)?;
         let started = Instant::now();
@@ -81,9 +81,11 @@ impl Workspaces {
         else {
             return Ok(false);
         };
+        let started = Instant::now();
         let closed = self
             .close_held(caller, row, Closing::because(because), hold)
             .await?;
+        self.0.measures.closed(&closed.workspace, started.elapsed());
         self.0.measures.evicted(&closed.workspace);
         Ok(true)
     }
@@ -119,10 +121,11 @@ impl Workspaces {
         let because = closing.because;
         let kept = match row.state {
             WorkspaceState::Open => match self.keep_unsaved(&row, because).await {
-                Ok(kept) => kept,
+                // What was kept before and has not been taken up again is still named.
+                Ok(kept) => kept.or_else(|| row.kept_ref.clone()),
                 Err(error) if closing.even_broken => {
                     tracing::warn!(workspace = %row.id, error = %error.chain(), "a broken tree is removed");
-                    None
+                    row.kept_ref.clone()
                 }
                 Err(error) => return Err(cannot_keep(&row, &error)),
             },

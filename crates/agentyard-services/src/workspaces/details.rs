@@ -81,6 +81,11 @@ impl Workspaces {
         })
     }
 
+    /// Writes down what was counted and is not in the store yet.
+    pub(crate) async fn write_counts(&self) {
+        self.0.measures.write().await;
+    }
+
     /// Everything about one workspace, open or not.
     ///
     /// # Errors

@@ -141,7 +141,7 @@ impl Measures {
         measures.map_err(|error| from_store("look up what was counted of workspaces", error))
     }
 
-    /// Writes what is not in the store yet. Called when the server stops, too.
+    /// Writes what is not in the store yet. Called before a process ends, too.
     pub(super) async fn write(&self) {
         let sums = {
             let mut pending = self.pending();

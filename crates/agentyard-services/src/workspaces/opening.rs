@@ -154,12 +154,7 @@ impl Workspaces {
         match (&request.repo, &request.url, &request.path) {
             (Some(repo), None, None) => self.0.repos.find(caller, repo).await,
             (None, Some(url), None) => self.at_address(caller, url).await,
-            (None, None, Some(path)) => {
-                let path = path
-                    .to_str()
-                    .ok_or_else(|| Error::invalid("`path` is not valid UTF-8"))?;
-                self.at_address(caller, path).await
-            }
+            (None, None, Some(path)) => self.at_path(caller, path).await,
             (None, None, None) => match self.0.working_directories.get(caller).await? {
                 Some(directory) => self.repo_around(caller, &directory).await,
                 None => Err(Error::invalid("which repository? `repo` is missing")
@@ -180,13 +175,23 @@ impl Workspaces {
         self.0.repos.add(caller, request).await
     }
 
+    /// As [`Workspaces::at_address`], of one on this machine.
+    async fn at_path(&self, caller: &Caller, path: &Path) -> Result<Repo> {
+        let path = path.to_str().ok_or_else(|| {
+            Error::invalid(format!(
+                "the path of the repository is not valid UTF-8: {}",
+                path.display()
+            ))
+        })?;
+        self.at_address(caller, path).await
+    }
+
     /// The repository in which a caller stands, perhaps in a workspace of it.
     async fn repo_around(&self, caller: &Caller, directory: &Path) -> Result<Repo> {
         if let Some(row) = self.row_of_directory(caller, directory).await? {
             return self.repo_of(&row).await;
         }
-        let path = directory.to_string_lossy();
-        self.at_address(caller, &path).await
+        self.at_path(caller, directory).await
     }
 
     async fn claim(

@@ -553,7 +553,7 @@ async fn all_runs_end_with_the_server() {
     let run = yard.begin("echo $$ > shell; exec sleep 1000").await;
     let shell = yard.number("shell").await;
     let mut following = yard.follow(run, None);
-    yard.platform.services.runs.end_all().await;
+    yard.platform.services.end().await;
     assert!(!lives(shell));
     assert!(seen(&mut following).await.2.unwrap().cancelled);
 }

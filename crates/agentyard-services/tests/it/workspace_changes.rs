@@ -179,27 +179,45 @@ async fn undo_goes_to_any_checkpoint_and_back() {
 }
 
 #[tokio::test]
-async fn an_undo_that_is_refused_leaves_everything_to_who_is_at_work() {
+async fn a_lock_that_a_dead_git_left_is_in_nobodys_way() {
     let platform = TestPlatform::new().await;
     let opened = open(&platform, "work").await;
     for content in ["1\n", "2\n"] {
         let written = write(&platform.services, place(&opened), "file", content).await;
         written.unwrap();
     }
-    // A person's git is at work here.
     let git_dir = git(&opened, &["rev-parse", "--absolute-git-dir"]);
     let index_lock = Path::new(&git_dir).join("index.lock");
     std::fs::write(&index_lock, "").unwrap();
-    assert!(undo(&platform, &opened, None).await.is_err());
-    assert_eq!(read(&opened, "file"), "2\n");
-    std::fs::remove_file(&index_lock).unwrap();
-    commit(&opened, "By hand");
-    // Nothing of what it did meanwhile is taken back.
-    write(&platform.services, place(&opened), "other", "")
+    undo(&platform, &opened, None).await.unwrap();
+    assert_eq!(read(&opened, "file"), "1\n");
+    assert!(!index_lock.exists());
+}
+
+#[tokio::test]
+async fn an_undo_that_fails_leaves_everything_as_it_was() {
+    let platform = TestPlatform::new().await;
+    let opened = open(&platform, "work").await;
+    // A state with `side` checked out, which is somebody else's by now.
+    git(&opened, &["checkout", "--quiet", "-b", "side"]);
+    write(&platform.services, place(&opened), "file", "1\n")
         .await
         .unwrap();
-    assert_eq!(git(&opened, &["log", "-1", "--format=%s"]), "By hand");
-    assert_eq!(read(&opened, "file"), "2\n");
+    commit(&opened, "Side");
+    write(&platform.services, place(&opened), "file", "2\n")
+        .await
+        .unwrap();
+    let on_side = checkpoints(&platform, &opened).await.checkpoints[0].checkpoint.id;
+    git(&opened, &["checkout", "--quiet", "--force", "work"]);
+    let side = open(&platform, "side").await;
+    put(&side, "theirs", "");
+    let theirs = commit(&side, "Theirs");
+    let before = everything(&opened);
+    assert!(undo(&platform, &opened, Some(on_side.to_string())).await.is_err());
+    assert_eq!(everything(&opened), before);
+    assert_eq!(git(&side, &["rev-parse", "HEAD"]), theirs);
+    let note = Path::new(&git(&opened, &["rev-parse", "--absolute-git-dir"])).join("agentyard-restore");
+    assert!(!note.exists(), "nothing is left to be restored");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

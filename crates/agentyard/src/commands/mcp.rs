@@ -52,7 +52,7 @@ pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<Exit
         let ended = CancellationToken::new();
         end_on_signal(ended.clone())?;
         let served = serve_stdio(server, ended).await;
-        services.runs.end_all().await;
+        services.end().await;
         store.close().await;
         served.map_err(|error| Failure::new(ErrorKind::InvalidInput, error))
     })?;

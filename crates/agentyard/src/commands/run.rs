@@ -96,10 +96,10 @@ async fn here(
         ((), answer) = async { tokio::join!(call, watch(seen, screen, caller)) } => answer,
         _ = tokio::signal::ctrl_c() => {
             screen.clear();
-            platform.services.runs.end_all().await;
             Err(Failure::new(ErrorKind::Unavailable, "interrupted"))
         }
     };
+    platform.services.end().await;
     store.close().await;
     answer
 }

@@ -94,7 +94,7 @@ async fn run(
     let tending = tokio::spawn(tend(services.clone()));
     server.serve(listener, stop).await.map_err(unusable)?;
     tending.abort();
-    services.runs.end_all().await;
+    services.end().await;
     store.close().await;
     Ok(())
 }

@@ -20,3 +20,4 @@ mod serve;
 mod stdio;
 mod support;
 mod trust;
+mod workspaces;

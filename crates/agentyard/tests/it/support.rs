@@ -53,6 +53,20 @@ impl Place {
     }
 }
 
+impl Drop for Place {
+    /// Trees of workspaces stay mounted when their server ends.
+    fn drop(&mut self) {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let inside = mounts
+            .lines()
+            .filter_map(|line| line.split(' ').nth(4))
+            .filter(|path| Path::new(path).starts_with(self.home()));
+        for path in inside {
+            let _ = Command::new("umount").args(["--lazy", path]).status();
+        }
+    }
+}
+
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
