@@ -24,6 +24,9 @@ pub struct Lock {
 /// A process that made a lock a moment ago may not show yet that it holds it.
 const YOUNG: Duration = Duration::from_secs(5);
 
+/// As [`YOUNG`], for what nobody holds for longer: references and settings that all working trees share.
+const SHARED_YOUNG: Duration = Duration::from_secs(1);
+
 /// How often it is looked whether a lock is still held.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -35,7 +38,8 @@ struct Found {
     directory: OwnedFd,
     name: Vec<u8>,
     path: PathBuf,
-    age: Duration,
+    /// When it was last written to.
+    written: SystemTime,
     owner: u32,
     inode: u64,
 }
@@ -66,7 +70,7 @@ impl Work<'_> {
             let held = processes.holder_of(lock);
             Lock {
                 path: display_path(lock.path.as_os_str().as_bytes().into()),
-                age_seconds: lock.age.as_secs(),
+                age_seconds: lock.age().as_secs(),
                 removed: confirm && held.is_none() && lock.remove(),
                 held,
             }
@@ -88,6 +92,7 @@ impl Work<'_> {
             .flatten()
             .map(Confined::path)
             .collect();
+        self.clear_shared_locks();
         let until = std::time::Instant::now() + patience;
         loop {
             let mut found = Vec::new();
@@ -130,7 +135,32 @@ impl Work<'_> {
     }
 }
 
+impl Work<'_> {
+    /// Removes those locks of what all working trees share that a process left behind when it died. One that is younger
+    /// than this process may be that of somebody alive, and is looked at closely only when it should be gone by now.
+    fn clear_shared_locks(&self) {
+        let common_dir = self.repository().confined_common_dir();
+        let mut found = Vec::new();
+        find(common_dir, "", 0, &mut found);
+        let began = started(Path::new("/proc/self"));
+        found.retain(|lock| lock.age() >= SHARED_YOUNG || began.is_some_and(|began| lock.written < began));
+        if found.is_empty() {
+            return;
+        }
+        let processes = Processes::look(&[common_dir.path()]);
+        for lock in &found {
+            if processes.user_of(lock).is_none() {
+                lock.remove();
+            }
+        }
+    }
+}
+
 impl Found {
+    fn age(&self) -> Duration {
+        SystemTime::now().duration_since(self.written).unwrap_or_default()
+    }
+
     /// Removes it, unless another one took its place.
     fn remove(&self) -> bool {
         let stat = rustix::fs::statat(&self.directory, self.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
@@ -175,13 +205,13 @@ fn find_in(directory: &OwnedFd, path: &Path, depth: usize, found: &mut Vec<Found
                 let Ok(directory) = directory.as_fd().try_clone_to_owned() else {
                     continue;
                 };
-                let written = SystemTime::UNIX_EPOCH
-                    + Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or_default());
+                let seconds = Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or_default());
+                let rest = Duration::from_nanos(u64::try_from(stat.st_mtime_nsec).unwrap_or_default());
                 found.push(Found {
                     directory,
                     name: name.to_vec(),
                     path: path.join(as_path(name)),
-                    age: SystemTime::now().duration_since(written).unwrap_or_default(),
+                    written: SystemTime::UNIX_EPOCH + seconds + rest,
                     owner: stat.st_uid,
                     inode: stat.st_ino,
                 });
@@ -193,23 +223,47 @@ fn find_in(directory: &OwnedFd, path: &Path, depth: usize, found: &mut Vec<Found
 
 /// What the processes of this machine do, as far as they can be seen.
 struct Processes {
-    /// A git that works in the repository.
-    git: Option<String>,
+    /// Those of git that work in the repository.
+    git: Vec<Process>,
     /// Lock files that are open, and in which process.
     open: Vec<(PathBuf, String)>,
+}
+
+struct Process {
+    shown: String,
+    /// None when it cannot be told.
+    started: Option<SystemTime>,
+}
+
+impl Process {
+    /// Nobody holds a lock who came after it was made.
+    fn may_hold(&self, lock: &Found) -> bool {
+        self.started.is_none_or(|started| started <= lock.written)
+    }
+}
+
+/// When a process began, or a moment earlier: both numbers are rounded to hundredths of a second.
+fn started(process: &Path) -> Option<SystemTime> {
+    const ROUNDING: Duration = Duration::from_millis(20);
+    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    // The name of the program stands in parentheses, and may contain anything.
+    let ticks: u64 = stat.rsplit_once(')')?.1.split(' ').nth(20)?.parse().ok()?;
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let uptime = Duration::try_from_secs_f64(uptime.split(' ').next()?.parse().ok()?).ok()?;
+    let age = uptime.saturating_sub(Duration::from_millis(ticks * 10));
+    SystemTime::now().checked_sub(age + ROUNDING)
 }
 
 impl Processes {
     fn look(places: &[&Path]) -> Self {
         let mut seen = Self {
-            git: None,
+            git: Vec::new(),
             open: Vec::new(),
         };
-        let own = std::process::id().to_string();
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         for process in processes {
             let number = process.file_name().to_string_lossy().into_owned();
-            if number.bytes().all(|byte| byte.is_ascii_digit()) && number != own {
+            if number.bytes().all(|byte| byte.is_ascii_digit()) {
                 seen.look_at(&process.path(), &number, places);
             }
         }
@@ -220,15 +274,18 @@ impl Processes {
         let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
         let name = name.trim_end();
         if name == "git" || name.starts_with("git-") {
-            let works_here = std::fs::read_link(process.join("cwd"))
-                .is_ok_and(|directory| places.iter().any(|place| directory.starts_with(place)));
+            let is_here = |directory: &Path| places.iter().any(|place| directory.starts_with(place));
+            let works_here = std::fs::read_link(process.join("cwd")).is_ok_and(|directory| is_here(&directory));
             let environment = std::fs::read(process.join("environ")).unwrap_or_default();
             let is_told_so = environment
                 .split(|byte| *byte == 0)
                 .filter_map(|variable| variable.strip_prefix(b"GIT_DIR="))
-                .any(|directory| places.contains(&as_path(directory)));
+                .any(|directory| is_here(as_path(directory)));
             if works_here || is_told_so {
-                self.git = Some(format!("process {number} ({name}) works in this repository"));
+                self.git.push(Process {
+                    shown: format!("process {number} ({name}) works in this repository"),
+                    started: started(process),
+                });
             }
         }
         let files = std::fs::read_dir(process.join("fd"))
@@ -249,7 +306,7 @@ impl Processes {
         if lock.owner != rustix::process::geteuid().as_raw() {
             return Some(format!("it belongs to user {}", lock.owner));
         }
-        if lock.age < YOUNG {
+        if lock.age() < YOUNG {
             return Some("it was made just now".to_owned());
         }
         self.user_of(lock)
@@ -258,7 +315,9 @@ impl Processes {
     /// The process that uses a lock, or may.
     fn user_of(&self, lock: &Found) -> Option<String> {
         let open = self.open.iter().find(|(path, _)| *path == lock.path);
-        open.map(|(_, process)| process.clone())
-            .or_else(|| self.git.clone())
+        open.map(|(_, process)| process.clone()).or_else(|| {
+            let git = self.git.iter().find(|git| git.may_hold(lock));
+            git.map(|git| git.shown.clone())
+        })
     }
 }

@@ -1,5 +1,11 @@
 //! Commands, run for real.
 
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
 mod host;
 mod support;
 

@@ -132,10 +132,15 @@ impl Workspaces {
             // Nobody has worked in it yet, or it was kept before the tree began to go.
             _ => row.kept_ref.clone(),
         };
+        // What was kept before and not asked for since is not forgotten, either.
+        let kept = kept.or_else(|| row.kept_ref.clone());
         let noted = kept.as_deref();
+        // Whoever has seen the row before may not mount the tree again while it is removed.
+        let entrance = self.lock_entrance(row.id).await?;
         let began = self.0.store.workspaces().closing(row.tenant, row.id, noted).await;
         began.map_err(|error| from_store("closing the workspace", error))?;
         self.remove_tree(&row).await?;
+        drop(entrance);
         let event = AuditEvent::done(
             caller,
             "workspace_close",

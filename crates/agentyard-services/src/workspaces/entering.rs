@@ -9,6 +9,7 @@ use agentyard_model::{Caller, Repo, Workspace, WorkspaceState};
 
 use super::{WorkspaceReference, Workspaces};
 use crate::error::{Error, Result, from_store};
+use crate::failures::from_git;
 
 /// A workspace's tree, at hand.
 pub(super) struct Attached {
@@ -97,6 +98,13 @@ impl Workspaces {
         if let Some(tree) = known.filter(|tree| tree.is_current()) {
             return Ok(tree);
         }
+        let entrance = self.lock_entrance(row.id).await?;
+        // It may have been closed since the row was read.
+        let current = self.0.store.workspaces().get(row.tenant, row.id).await;
+        let current = current.map_err(|error| from_store("looking up the workspace", error))?;
+        if current.is_none_or(|current| current.state != WorkspaceState::Open) {
+            return Err(from_git(gone(&self.0.trees.view_path(&row.repo.to_string(), &row.name))));
+        }
         self.detach(row);
         let trees = self.0.trees.clone();
         let source = self.source_of(row).await?;
@@ -115,6 +123,7 @@ impl Workspaces {
                 Attached::new(view.path, roots)
             })
             .await?;
+        drop(entrance);
         let entered = Entered {
             row: row.clone(),
             tree: self.keep_attached(row, tree),

@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use agentyard_git::{
-    self as git, CheckpointNote, CheckpointSeries, LockAttempt, LockFile, LockHolder, Repository, Trust,
-    Unsettled, Work,
+    self as git, CheckpointName, CheckpointNote, CheckpointSeries, LockAttempt, LockFile, LockHolder,
+    ObjectId, Repository, Trust, Unsettled, Work,
 };
 use agentyard_model::{Caller, WorkspaceId};
 
+use super::interrupted::Interrupted;
 use super::{Entered, Workspaces};
 use crate::error::{Error, ErrorKind, Result};
 use crate::failures::from_git;
@@ -117,6 +118,30 @@ impl Workspaces {
         }
     }
 
+    /// Waits for the right to mount a tree, or to remove it: held for moments, and beside the turn to change the tree,
+    /// for which who only reads does not wait.
+    pub(super) async fn lock_entrance(&self, workspace: WorkspaceId) -> Result<LockFile> {
+        let name = format!("{workspace}.entrance");
+        let mut pause = FIRST_PAUSE;
+        let started = Instant::now();
+        loop {
+            let attempt = self.0.locks.try_take(&name, "entering", "agentyard", self.0.clock.now());
+            match attempt.map_err(from_git)? {
+                LockAttempt::Held(lock) => return Ok(lock),
+                LockAttempt::Taken(holder) if started.elapsed() > LONGEST_WAIT => {
+                    return Err(Error::new(
+                        ErrorKind::Unavailable,
+                        format!("the workspace is being opened or closed: {}", described(&holder)),
+                    )
+                    .hint("try again when that has ended"));
+                }
+                LockAttempt::Taken(_) => {}
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
     fn try_lock(&self, workspace: WorkspaceId, operation: &str, by: &str) -> Result<LockAttempt, git::Error> {
         self.0
             .locks
@@ -134,8 +159,11 @@ impl Workspaces {
         change: impl FnOnce(&Work<'_>) -> Result<T, git::Error>,
     ) -> Result<T, git::Error> {
         self.restore_interrupted(entered, work)?;
-        self.checkpoint(entered, work, "before", by)?;
+        let before = self.checkpoint(entered, work, "before", by)?;
+        // Whoever is killed in between has done nothing, rather than half of it.
+        let resume = Interrupted::note(work, &CheckpointName::Id(before))?;
         let result = change(work);
+        resume.done();
         // What is done is done, so a failure here is only logged. It is also what a cancelled call leaves behind.
         let never = AtomicBool::new(false);
         let after = work.cancelled_by(&never);
@@ -156,7 +184,7 @@ impl Workspaces {
         let repository = self.repository_of(entered)?;
         let work = Work::new(&self.0.git, &repository, Trust::Untrusted, cancel, &|_| {});
         self.restore_interrupted(entered, &work)?;
-        self.checkpoint(entered, &work, operation, by)
+        self.checkpoint(entered, &work, operation, by).map(drop)
     }
 
     /// Counts what a push in a workspace met.
@@ -176,7 +204,7 @@ impl Workspaces {
         work: &Work<'_>,
         operation: &str,
         by: &str,
-    ) -> Result<(), git::Error> {
+    ) -> Result<ObjectId, git::Error> {
         let series = series_of(entered.row.id)?;
         let made = work.checkpoint(&series, &CheckpointNote { operation, by })?;
         let is_due = |number: u64| number % PRUNE_EVERY == 0;
@@ -187,7 +215,7 @@ impl Workspaces {
             }
         }
         settle_soon(made.unsettled);
-        Ok(())
+        Ok(made.checkpoint.id)
     }
 }
 

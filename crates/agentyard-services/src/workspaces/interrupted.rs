@@ -34,7 +34,9 @@ impl Interrupted {
 
     /// The tree is what it is meant to be.
     pub(super) fn done(self) {
-        if let Err(error) = std::fs::remove_file(&self.path) {
+        // An empty note means nothing, too.
+        let removed = std::fs::remove_file(&self.path).or_else(|_| std::fs::write(&self.path, ""));
+        if let Err(error) = removed {
             tracing::error!(%error, "a workspace will be restored although it need not be");
         }
     }

@@ -53,7 +53,7 @@ pub struct Opened {
 }
 
 /// How often a workspace is asked for that others open and close meanwhile.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: usize = 50;
 
 impl Workspaces {
     /// Opens a workspace: the same one for the same branch, however often.

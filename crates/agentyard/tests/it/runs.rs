@@ -285,9 +285,11 @@ fn events_come_as_they_happen_and_can_be_resumed() {
 fn any_change_can_be_watched() {
     let yard = Yard::new();
     let server = yard.serve(&[]);
-    let body = json!({ "path": yard.root(), "mode": "create", "name": "topic" }).to_string();
+    let body = json!({ "path": yard.root(), "mode": "create", "branch_name": "topic" }).to_string();
     let (_, last) = EventStream::open(&server, "POST /api/v1/git/branch", "", &body).rest("-");
     assert_eq!(last.name, "complete", "{last:?}");
+    let body = json!({ "path": yard.root(), "mode": "delete", "branch_name": "absent", "confirm": true })
+        .to_string();
     let (_, last) = EventStream::open(&server, "POST /api/v1/git/branch", "", &body).rest("-");
     assert_eq!(last.name, "error", "{last:?}");
     assert!(last.data["error"]["message"].is_string(), "{last:?}");

@@ -1,6 +1,7 @@
 //! An agent that works in one workspace, and remembers all that it was told is done.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::model::{FILES, State, file};
 use super::random::Random;
-use super::yard::{Lost, Yard, call, git};
+use super::yard::{Answer, Lost, Yard, call, git};
 
 /// Why a call did not do what it was to do.
 enum Stop {
@@ -41,8 +42,6 @@ pub(super) struct Agent<'yard> {
     /// The commits that are at the remote, and those that may be, if a push was in flight.
     pushed: Vec<String>,
     doubtful_push: Option<Vec<String>>,
-    /// Where it was kept before, and has been brought back from.
-    restored: BTreeSet<String>,
     /// What the tree was at each checkpoint.
     checkpoints: Vec<(u64, State)>,
     /// What it was before the last change.
@@ -50,6 +49,8 @@ pub(super) struct Agent<'yard> {
     /// The subject of every commit that was ever acknowledged.
     committed: Vec<String>,
     texts: usize,
+    /// The last calls and what came of them, for whoever has to find out what went wrong.
+    diary: RefCell<VecDeque<String>>,
 }
 
 impl<'yard> Agent<'yard> {
@@ -66,11 +67,11 @@ impl<'yard> Agent<'yard> {
             kept: None,
             pushed: Vec::new(),
             doubtful_push: None,
-            restored: BTreeSet::new(),
             checkpoints: Vec::new(),
             before: None,
             committed: Vec::new(),
             texts: 0,
+            diary: RefCell::default(),
         }
     }
 
@@ -87,6 +88,8 @@ impl<'yard> Agent<'yard> {
                     self.workspace = None;
                     self.doubt = None;
                     self.doubtful_push = None;
+                    // What comes next is not the last change any more.
+                    self.before = None;
                 }
                 Err(Stop::Lost) => return,
             }
@@ -105,7 +108,7 @@ impl<'yard> Agent<'yard> {
             self.branch,
             self.state,
             self.doubt,
-            self.yard.log()
+            self.told()
         );
         self.state = seen;
         self.doubt = None;
@@ -130,11 +133,11 @@ impl<'yard> Agent<'yard> {
 
     fn commits_at_remote(&self) -> Vec<String> {
         let remote = self.yard.remote();
-        let reference = format!("--glob=refs/heads/{}", self.branch);
-        let log = git(
-            &remote,
-            &["log", "--first-parent", "--reverse", "--format=%s", &reference],
-        );
+        let reference = format!("refs/heads/{}", self.branch);
+        if git(&remote, &["for-each-ref", &reference]).is_empty() {
+            return Vec::new();
+        }
+        let log = git(&remote, &["log", "--first-parent", "--reverse", "--format=%s", &reference]);
         let own = log.lines().filter(|subject| subject.starts_with(&self.branch));
         own.map(ToOwned::to_owned).collect()
     }
@@ -143,7 +146,7 @@ impl<'yard> Agent<'yard> {
     fn enter(&mut self, address: &str) -> Result<(), Stop> {
         loop {
             let request = json!({ "repo": "project", "branch": self.branch });
-            let answer = call(address, "POST", "/workspaces", &request)?;
+            let answer = self.ask(address, "POST", "/workspaces", &request)?;
             if answer.body.to_string().contains("all are in use") {
                 // Others are just opening theirs.
                 std::thread::sleep(Duration::from_millis(5));
@@ -152,10 +155,7 @@ impl<'yard> Agent<'yard> {
             let opened = answer.done("workspace_open");
             self.workspace = opened["workspace"].as_str().map(ToOwned::to_owned);
             self.path = PathBuf::from(opened["path"].as_str().unwrap());
-            let kept = opened["kept"]
-                .as_str()
-                .filter(|kept| !self.restored.contains(*kept));
-            if let Some(kept) = kept {
+            if let Some(kept) = opened["kept"].as_str() {
                 self.kept = Some(kept.to_owned());
             } else if opened["reused"] != true && self.kept.is_none() {
                 let states = [Some(&self.state), self.doubt.as_ref()];
@@ -164,7 +164,7 @@ impl<'yard> Agent<'yard> {
                     "{}: unsaved work was not kept: {:#?}\n{}",
                     self.branch,
                     self.state,
-                    self.yard.log()
+                    self.told()
                 );
             }
             let Some(kept) = self.kept.clone() else {
@@ -172,7 +172,7 @@ impl<'yard> Agent<'yard> {
             };
             match self.call(address, "POST", "undo", json!({ "to": kept })) {
                 Ok(_) => {
-                    self.restored.extend(self.kept.take());
+                    self.kept = None;
                     return Ok(());
                 }
                 Err(Stop::Closed) => {}
@@ -197,8 +197,24 @@ impl<'yard> Agent<'yard> {
         self.request(address, "POST", &format!("/git/{tool}"), body)
     }
 
+    fn ask(&self, address: &str, method: &str, path: &str, body: &Value) -> Result<Answer, Lost> {
+        let answer = call(address, method, path, body);
+        let mut diary = self.diary.borrow_mut();
+        diary.push_back(format!("{method} {path} {body}: {answer:?}"));
+        if diary.len() > 12 {
+            diary.pop_front();
+        }
+        answer
+    }
+
+    /// What to tell when something is wrong.
+    fn told(&self) -> String {
+        let diary: Vec<String> = self.diary.borrow().iter().cloned().collect();
+        format!("{}\n{}", diary.join("\n"), self.yard.log())
+    }
+
     fn request(&self, address: &str, method: &str, path: &str, body: Value) -> Result<Value, Stop> {
-        let answer = call(address, method, path, &body)?;
+        let answer = self.ask(address, method, path, &body)?;
         if answer.status < 300 {
             return Ok(answer.body);
         }
@@ -208,7 +224,7 @@ impl<'yard> Agent<'yard> {
             closed.iter().any(|words| text.contains(words)),
             "{} {method} {path} {body}: {answer:?}\n{}",
             self.branch,
-            self.yard.log()
+            self.told()
         );
         Err(Stop::Closed)
     }

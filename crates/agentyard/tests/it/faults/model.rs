@@ -32,15 +32,6 @@ impl State {
         self.tree != self.head || self.index != self.head
     }
 
-    /// What a checkout of its commit looks like.
-    pub(super) fn clean(&self) -> Self {
-        Self {
-            index: self.head.clone(),
-            tree: self.head.clone(),
-            ..self.clone()
-        }
-    }
-
     /// Whether a state that was seen is this one.
     pub(super) fn is(&self, seen: &Self) -> bool {
         self.head == seen.head

@@ -46,9 +46,16 @@ impl Answer {
 impl Yard {
     /// A remote with one commit on `main`, and no server yet.
     pub(super) fn new(settings: &[&str]) -> Self {
+        let committer = [
+            "git.author_name=agent",
+            "git.author_email=agent@example.com",
+            "git.committer_name=agent",
+            "git.committer_email=agent@example.com",
+        ];
+        let settings = settings.iter().chain(&committer);
         let yard = Self {
             place: Place::new(),
-            settings: settings.iter().map(|setting| (*setting).to_owned()).collect(),
+            settings: settings.map(|setting| (*setting).to_owned()).collect(),
         };
         let remote = yard.remote();
         let remote = remote.to_str().unwrap();
