@@ -2,7 +2,7 @@
 
 use agentyard_model::{Caller, Permission, Permissions, TenantId};
 use agentyard_operations::{Context, Face, Presentation, Progress, Registered, Reply, registry};
-use agentyard_services::{Error, ErrorKind, RepoRequest, Result};
+use agentyard_services::{Error, ErrorKind, OpenRequest, Place, RepoRequest, Result, WriteRequest};
 use agentyard_testkit::TestPlatform;
 use serde_json::{Map, Value, json};
 
@@ -50,7 +50,12 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "repo_list" => json!({}),
         "repo_get" | "repo_fetch" | "repo_branches" => json!({ "repo": "ours" }),
         "repo_remove" => json!({ "repo": "doomed", "confirm": true }),
-        "workspace_conflicts" => json!({}),
+        "workspace_conflicts" | "workspace_list" => json!({}),
+        "workspace_open" => json!({ "repo": "ours", "branch": "opened" }),
+        "workspace_get" | "workspace_checkpoints" | "workspace_sync" | "workspace_undo" => {
+            json!({ "workspace": "ours/changed" })
+        }
+        "workspace_close" => json!({ "workspace": "ours/doomed" }),
         other => panic!("say with which arguments `{other}` is called here"),
     };
     let Value::Object(arguments) = arguments else {
@@ -91,6 +96,7 @@ async fn platform_with_token() -> (TestPlatform, String) {
         .add(&Caller::local(), doomed)
         .await
         .unwrap();
+    open_workspaces(&platform).await;
     let reply = call(
         &platform,
         registry().find("token_create").unwrap(),
@@ -104,6 +110,46 @@ async fn platform_with_token() -> (TestPlatform, String) {
     };
     let token = value["id"].as_str().unwrap().to_owned();
     (platform, token)
+}
+
+/// One that was changed, and one to be closed.
+async fn open_workspaces(platform: &TestPlatform) {
+    let ours = RepoRequest {
+        url: platform.repository.path().display().to_string(),
+        name: Some("ours".parse().unwrap()),
+        ..RepoRequest::default()
+    };
+    let (caller, progress) = (Caller::local(), Progress::ignored());
+    let services = &platform.services;
+    services.repos.add(&caller, ours).await.unwrap();
+    for branch in ["changed", "doomed"] {
+        let request = OpenRequest {
+            repo: Some("ours".to_owned()),
+            branch: Some(branch.to_owned()),
+            ..OpenRequest::default()
+        };
+        services
+            .workspaces
+            .open(&caller, request, &progress)
+            .await
+            .unwrap();
+    }
+    let place = Place {
+        workspace: Some("ours/changed".to_owned()),
+        ..Place::default()
+    };
+    let request = WriteRequest {
+        path: "new".to_owned(),
+        content: b"new".to_vec(),
+        expected_hash: None,
+        overwrite: false,
+        executable: None,
+    };
+    services
+        .files
+        .write(&caller, &place, &progress, request)
+        .await
+        .unwrap();
 }
 
 fn kind(result: Result<Reply>) -> Option<ErrorKind> {
