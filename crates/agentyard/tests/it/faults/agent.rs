@@ -137,7 +137,10 @@ impl<'yard> Agent<'yard> {
         if git(&remote, &["for-each-ref", &reference]).is_empty() {
             return Vec::new();
         }
-        let log = git(&remote, &["log", "--first-parent", "--reverse", "--format=%s", &reference]);
+        let log = git(
+            &remote,
+            &["log", "--first-parent", "--reverse", "--format=%s", &reference],
+        );
         let own = log.lines().filter(|subject| subject.starts_with(&self.branch));
         own.map(ToOwned::to_owned).collect()
     }
