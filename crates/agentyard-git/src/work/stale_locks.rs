@@ -275,7 +275,8 @@ impl Processes {
         let name = name.trim_end();
         if name == "git" || name.starts_with("git-") {
             let is_here = |directory: &Path| places.iter().any(|place| directory.starts_with(place));
-            let works_here = std::fs::read_link(process.join("cwd")).is_ok_and(|directory| is_here(&directory));
+            let works_here =
+                std::fs::read_link(process.join("cwd")).is_ok_and(|directory| is_here(&directory));
             let environment = std::fs::read(process.join("environ")).unwrap_or_default();
             let is_told_so = environment
                 .split(|byte| *byte == 0)

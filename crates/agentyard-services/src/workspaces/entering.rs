@@ -103,7 +103,9 @@ impl Workspaces {
         let current = self.0.store.workspaces().get(row.tenant, row.id).await;
         let current = current.map_err(|error| from_store("looking up the workspace", error))?;
         if current.is_none_or(|current| current.state != WorkspaceState::Open) {
-            return Err(from_git(gone(&self.0.trees.view_path(&row.repo.to_string(), &row.name))));
+            return Err(from_git(gone(
+                &self.0.trees.view_path(&row.repo.to_string(), &row.name),
+            )));
         }
         self.detach(row);
         let trees = self.0.trees.clone();

@@ -125,7 +125,10 @@ impl Workspaces {
         let mut pause = FIRST_PAUSE;
         let started = Instant::now();
         loop {
-            let attempt = self.0.locks.try_take(&name, "entering", "agentyard", self.0.clock.now());
+            let attempt = self
+                .0
+                .locks
+                .try_take(&name, "entering", "agentyard", self.0.clock.now());
             match attempt.map_err(from_git)? {
                 LockAttempt::Held(lock) => return Ok(lock),
                 LockAttempt::Taken(holder) if started.elapsed() > LONGEST_WAIT => {

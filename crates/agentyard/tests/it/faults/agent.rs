@@ -137,7 +137,10 @@ impl<'yard> Agent<'yard> {
         if git(&remote, &["for-each-ref", &reference]).is_empty() {
             return Vec::new();
         }
-        let log = git(&remote, &["log", "--first-parent", "--reverse", "--format=%s", &reference]);
+        let log = git(
+            &remote,
+            &["log", "--first-parent", "--reverse", "--format=%s", &reference],
+        );
         let own = log.lines().filter(|subject| subject.starts_with(&self.branch));
         own.map(ToOwned::to_owned).collect()
     }
@@ -219,7 +222,12 @@ impl<'yard> Agent<'yard> {
             return Ok(answer.body);
         }
         let text = answer.body.to_string();
-        let closed = ["is closed", "closed meanwhile", "closed at this moment", "just now"];
+        let closed = [
+            "is closed",
+            "closed meanwhile",
+            "closed at this moment",
+            "just now",
+        ];
         assert!(
             closed.iter().any(|words| text.contains(words)),
             "{} {method} {path} {body}: {answer:?}\n{}",
