@@ -201,7 +201,7 @@ impl Places {
         let located = self.find(caller, place, &Progress::ignored()).await?;
         self.0
             .turnstile
-            .pass(move |cancel| work(&located.top()?, cancel))
+            .pass(move |cancel| work(&located.top()?, cancel).map_err(|error| located.explained(error)))
             .await
     }
 
@@ -373,7 +373,17 @@ impl Located {
     }
 
     fn top(&self) -> Result<Confined, git::Error> {
-        self.roots.resolve(&self.directory)
+        self.roots
+            .resolve(&self.directory)
+            .map_err(|error| self.explained(error))
+    }
+
+    /// What went wrong with a tree: whatever it is, when the workspace was closed meanwhile, that is why.
+    pub(crate) fn explained(&self, error: git::Error) -> git::Error {
+        match self.workspace.as_ref().map(Entered::check_current) {
+            Some(Err(gone)) => gone,
+            _ => error,
+        }
     }
 }
 

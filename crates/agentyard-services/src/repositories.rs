@@ -141,8 +141,10 @@ impl Repositories {
         let located = self.places.locate(caller, path).await?;
         let kept = Arc::clone(self.places.kept());
         self.in_background(move |cancel| {
-            let confined = located.roots.resolve(&located.directory)?;
-            work(&*kept.open(&confined)?, cancel)
+            let directory = located.roots.resolve(&located.directory);
+            let repository = directory.and_then(|directory| kept.open(&directory));
+            let read = repository.and_then(|repository| work(&repository, cancel));
+            read.map_err(|error| located.explained(error))
         })
         .await
     }

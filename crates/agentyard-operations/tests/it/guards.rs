@@ -2,7 +2,7 @@
 
 use agentyard_model::{Caller, Permission, Permissions, TenantId};
 use agentyard_operations::{Context, Face, Presentation, Progress, Registered, Reply, registry};
-use agentyard_services::{Error, ErrorKind, OpenRequest, Place, RepoRequest, Result, WriteRequest};
+use agentyard_services::{Error, ErrorKind, RepoRequest, Result};
 use agentyard_testkit::TestPlatform;
 use serde_json::{Map, Value, json};
 
@@ -50,10 +50,10 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "repo_list" => json!({}),
         "repo_get" | "repo_fetch" | "repo_branches" => json!({ "repo": "ours" }),
         "repo_remove" => json!({ "repo": "doomed", "confirm": true }),
-        "workspace_conflicts" | "workspace_list" => json!({}),
-        "workspace_open" => json!({ "repo": "ours", "branch": "opened" }),
-        "workspace_get" | "workspace_checkpoints" | "workspace_sync" | "workspace_undo" => {
-            json!({ "workspace": "ours/changed" })
+        "workspace_list" | "workspace_conflicts" => json!({}),
+        "workspace_open" => json!({ "repo": "ours", "branch": "new" }),
+        "workspace_get" | "workspace_sync" | "workspace_undo" | "workspace_checkpoints" => {
+            json!({ "workspace": "ours/standing" })
         }
         "workspace_close" => json!({ "workspace": "ours/doomed" }),
         other => panic!("say with which arguments `{other}` is called here"),
@@ -96,7 +96,7 @@ async fn platform_with_token() -> (TestPlatform, String) {
         .add(&Caller::local(), doomed)
         .await
         .unwrap();
-    open_workspaces(&platform).await;
+    open_workspaces(&platform, &repository).await;
     let reply = call(
         &platform,
         registry().find("token_create").unwrap(),
@@ -112,44 +112,28 @@ async fn platform_with_token() -> (TestPlatform, String) {
     (platform, token)
 }
 
-/// One that was changed, and one to be closed.
-async fn open_workspaces(platform: &TestPlatform) {
-    let ours = RepoRequest {
-        url: platform.repository.path().display().to_string(),
-        name: Some("ours".parse().unwrap()),
-        ..RepoRequest::default()
-    };
-    let (caller, progress) = (Caller::local(), Progress::ignored());
-    let services = &platform.services;
-    services.repos.add(&caller, ours).await.unwrap();
-    for branch in ["changed", "doomed"] {
-        let request = OpenRequest {
-            repo: Some("ours".to_owned()),
-            branch: Some(branch.to_owned()),
-            ..OpenRequest::default()
+/// One workspace in which something was done, and one to be closed.
+async fn open_workspaces(platform: &TestPlatform, repository: &str) {
+    let ours = json!({ "url": repository, "name": "ours" });
+    let write = json!({ "workspace": "ours/standing", "path": "done.txt", "content": "done\n" });
+    for (name, arguments) in [
+        ("repo_add", ours),
+        ("workspace_open", json!({ "repo": "ours", "branch": "standing" })),
+        ("workspace_open", json!({ "repo": "ours", "branch": "doomed" })),
+        ("write_file", write),
+    ] {
+        let context = Context {
+            services: &platform.services,
+            caller: &Caller::local(),
+            progress: &Progress::ignored(),
         };
-        services
-            .workspaces
-            .open(&caller, request, &progress)
+        let operation = registry().find(name).unwrap();
+        let arguments = arguments.as_object().unwrap().clone();
+        operation
+            .call(context, arguments, Presentation::default(), Face::Rest)
             .await
             .unwrap();
     }
-    let place = Place {
-        workspace: Some("ours/changed".to_owned()),
-        ..Place::default()
-    };
-    let request = WriteRequest {
-        path: "new".to_owned(),
-        content: b"new".to_vec(),
-        expected_hash: None,
-        overwrite: false,
-        executable: None,
-    };
-    services
-        .files
-        .write(&caller, &place, &progress, request)
-        .await
-        .unwrap();
 }
 
 fn kind(result: Result<Reply>) -> Option<ErrorKind> {

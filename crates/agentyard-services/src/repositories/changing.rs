@@ -111,7 +111,9 @@ impl Repositories {
         let (place, by) = (located.clone(), caller.subject.to_string());
         let attempt = turnstile
             .pass(move |cancel| {
-                let repository = places.kept().open(&place.roots.resolve(&place.directory)?)?;
+                let directory = place.roots.resolve(&place.directory);
+                let repository = directory.and_then(|directory| places.kept().open(&directory));
+                let repository = repository.map_err(|error| place.explained(error))?;
                 let hold = match turn {
                     Turn::BesideOthers => None,
                     Turn::Alone(operation) => {

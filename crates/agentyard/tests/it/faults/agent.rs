@@ -222,7 +222,12 @@ impl<'yard> Agent<'yard> {
             return Ok(answer.body);
         }
         let text = answer.body.to_string();
-        let closed = ["is closed", "closed meanwhile", "just now"];
+        let closed = [
+            "is closed",
+            "closed meanwhile",
+            "closed at this moment",
+            "just now",
+        ];
         assert!(
             closed.iter().any(|words| text.contains(words)),
             "{} {method} {path} {body}: {answer:?}\n{}",

@@ -146,15 +146,14 @@ impl Yard {
                 .unwrap()
                 .clone();
             let unfinished: Vec<&Value> = rows.iter().filter(|row| row["state"] != "open").collect();
-            let open: BTreeSet<PathBuf> = rows
-                .iter()
-                .filter_map(|row| row["path"].as_str().map(PathBuf::from))
-                .collect();
-            let stray: Vec<PathBuf> = self
-                .mounts()
-                .into_iter()
-                .filter(|mount| !open.contains(mount))
-                .collect();
+            // A tree is called after its branch, and a hash of that.
+            let open: BTreeSet<&str> = rows.iter().filter_map(|row| row["branch"].as_str()).collect();
+            let is_open = |mount: &PathBuf| {
+                let name = mount.file_name().unwrap().to_str().unwrap();
+                open.contains(name.rsplit_once('-').map_or(name, |(branch, _)| branch))
+            };
+            let mut stray = self.mounts();
+            stray.retain(|mount| !is_open(mount));
             if unfinished.is_empty() && stray.is_empty() {
                 return;
             }
