@@ -210,7 +210,7 @@ impl Workspaces {
     ) -> Result<ObjectId, git::Error> {
         let series = series_of(entered.row.id)?;
         let made = work.checkpoint(&series, &CheckpointNote { operation, by })?;
-        let is_due = |number: u64| number % PRUNE_EVERY == 0;
+        let is_due = |number: u64| number.is_multiple_of(PRUNE_EVERY);
         if made.new && made.checkpoint.number.is_some_and(is_due) {
             // Too many checkpoints keep nobody from working.
             if let Err(error) = work.prune_checkpoints(&series, self.0.settings.max_checkpoints) {
