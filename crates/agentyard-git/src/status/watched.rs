@@ -140,6 +140,7 @@ impl WatchedStatus {
         let status = self.answer(seen, has_visits, options);
         let status = status.map(|status| Status {
             operation: head::operation(&local),
+            rebase: repository.rebase_progress(),
             ..status
         });
         self.is_broken = status.is_none();
