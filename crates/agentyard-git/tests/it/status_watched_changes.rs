@@ -138,3 +138,20 @@ fn a_branch_and_what_it_follows() {
     yard.git(&["checkout", "--quiet", "--detach"]);
     assert_eq!(watcher.check().upstream, None);
 }
+
+#[test]
+fn a_rebase_that_stopped() {
+    let yard = yard_with_directories();
+    let watcher = Watcher::begun(&yard);
+    yard.git(&["checkout", "--quiet", "-b", "side"]);
+    yard.write("one/two/file", "theirs\n");
+    yard.commit("theirs");
+    yard.git(&["checkout", "--quiet", "-"]);
+    yard.write("one/two/file", "ours\n");
+    yard.commit("ours");
+    yard.try_git_in(&yard.root(), &["rebase", "--quiet", "side"]);
+    let progress = watcher.check().rebase.unwrap();
+    assert_eq!((progress.step, progress.total), (1, 1));
+    yard.git(&["rebase", "--abort"]);
+    assert_eq!(watcher.check().rebase, None);
+}
