@@ -204,7 +204,7 @@ fn tidy(known: &mut BTreeMap<RunId, Arc<Run>>) {
 
 fn no_sandbox() -> Error {
     Error::new(
-        ErrorKind::Unavailable,
+        ErrorKind::Forbidden,
         "commands are not run here: this version has no sandbox yet, and running them on the host itself is not \
          allowed",
     )

@@ -29,6 +29,7 @@ pub(super) struct WorkspaceConflictsInput {
 /// Conflicts to come.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ConflictsView {
+    #[schemars(length(max = 500))]
     conflicts: Vec<ConflictView>,
     /// How many merges were foreseen.
     compared: usize,
@@ -37,6 +38,7 @@ pub(super) struct ConflictsView {
     not_compared: usize,
     /// Workspaces whose uncommitted work could not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 500))]
     incomplete: Vec<WorkspaceId>,
     /// How many more conflicts there are; ask for one `workspace`.
     #[serde(skip_serializing_if = "is_zero")]
@@ -54,6 +56,7 @@ struct ConflictView {
     with_workspace: Option<WorkspaceId>,
     /// The other branch.
     with_branch: String,
+    #[schemars(length(max = 20))]
     files: Vec<FileView>,
     #[serde(skip_serializing_if = "is_zero")]
     files_left_out: usize,
@@ -66,6 +69,9 @@ struct FileView {
     /// `binary`, `mode` or `submodule`.
     kind: &'static str,
 }
+
+/// More than anybody reads; of so many, one asks by workspace.
+const MAX_CONFLICTS: usize = 500;
 
 /// How many files of a conflict are listed. Who has to resolve more looks at the merge itself.
 const MAX_FILES: usize = 20;
@@ -108,12 +114,18 @@ impl Operation for WorkspaceConflicts {
 
 impl From<Found> for ConflictsView {
     fn from(found: Found) -> Self {
+        let left_out = found.conflicts.len().saturating_sub(MAX_CONFLICTS);
         Self {
-            conflicts: found.conflicts.into_iter().map(Into::into).collect(),
+            conflicts: found
+                .conflicts
+                .into_iter()
+                .take(MAX_CONFLICTS)
+                .map(Into::into)
+                .collect(),
             compared: found.compared,
             not_compared: found.uncompared,
-            incomplete: found.incomplete,
-            left_out: 0,
+            incomplete: found.incomplete.into_iter().take(MAX_CONFLICTS).collect(),
+            left_out,
         }
     }
 }

@@ -50,7 +50,12 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "repo_list" => json!({}),
         "repo_get" | "repo_fetch" | "repo_branches" => json!({ "repo": "ours" }),
         "repo_remove" => json!({ "repo": "doomed", "confirm": true }),
-        "workspace_conflicts" => json!({}),
+        "workspace_list" | "workspace_conflicts" => json!({}),
+        "workspace_open" => json!({ "repo": "ours", "branch": "new" }),
+        "workspace_get" | "workspace_sync" | "workspace_undo" | "workspace_checkpoints" => {
+            json!({ "workspace": "ours/standing" })
+        }
+        "workspace_close" => json!({ "workspace": "ours/doomed" }),
         other => panic!("say with which arguments `{other}` is called here"),
     };
     let Value::Object(arguments) = arguments else {
@@ -91,6 +96,7 @@ async fn platform_with_token() -> (TestPlatform, String) {
         .add(&Caller::local(), doomed)
         .await
         .unwrap();
+    open_workspaces(&platform, &repository).await;
     let reply = call(
         &platform,
         registry().find("token_create").unwrap(),
@@ -104,6 +110,30 @@ async fn platform_with_token() -> (TestPlatform, String) {
     };
     let token = value["id"].as_str().unwrap().to_owned();
     (platform, token)
+}
+
+/// One workspace in which something was done, and one to be closed.
+async fn open_workspaces(platform: &TestPlatform, repository: &str) {
+    let ours = json!({ "url": repository, "name": "ours" });
+    let write = json!({ "workspace": "ours/standing", "path": "done.txt", "content": "done\n" });
+    for (name, arguments) in [
+        ("repo_add", ours),
+        ("workspace_open", json!({ "repo": "ours", "branch": "standing" })),
+        ("workspace_open", json!({ "repo": "ours", "branch": "doomed" })),
+        ("write_file", write),
+    ] {
+        let context = Context {
+            services: &platform.services,
+            caller: &Caller::local(),
+            progress: &Progress::ignored(),
+        };
+        let operation = registry().find(name).unwrap();
+        let arguments = arguments.as_object().unwrap().clone();
+        operation
+            .call(context, arguments, Presentation::default(), Face::Rest)
+            .await
+            .unwrap();
+    }
 }
 
 fn kind(result: Result<Reply>) -> Option<ErrorKind> {

@@ -91,7 +91,9 @@ fn effects_and_routes_agree() {
                 );
             }
         }
-        for parameter in entry.route.parameters() {
+        // Who names its object in another way takes another route.
+        let only_route = entry.route.parameters().filter(|_| entry.also.is_empty());
+        for parameter in only_route {
             assert!(
                 operation.requires(parameter),
                 "{}: `{parameter}` in the route is not a required argument",

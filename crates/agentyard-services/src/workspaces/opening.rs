@@ -247,7 +247,7 @@ impl Workspaces {
         progress: &Progress,
     ) -> Result<Opened> {
         let made = self.make_tree(repo, &row, from, progress).await;
-        let (tree, way, base, new_branch, stale) = match made {
+        let made = match made {
             Ok(made) => made,
             Err(error) => {
                 let target = format!("{}/{}", repo.name, row.branch);
@@ -258,12 +258,12 @@ impl Workspaces {
             }
         };
         let lease = self.0.clock.now().after(self.0.settings.lease);
-        let base_text = base.as_ref().map(ToString::to_string);
+        let base = made.base.as_ref().map(ToString::to_string);
         let opened = self
             .0
             .store
             .workspaces()
-            .opened(row.id, way.as_str(), base_text.as_deref(), lease)
+            .opened(row.id, made.way.as_str(), base.as_deref(), lease)
             .await
             .map_err(|error| from_store("opening the workspace", error))?
             .ok_or_else(|| {
@@ -271,27 +271,27 @@ impl Workspaces {
                     ErrorKind::Conflict,
                     "the workspace was removed while it was opened",
                 )
+                .hint("open it again")
             })?;
-        self.keep_attached(&opened, tree);
+        self.keep_attached(&opened, made.tree);
         drop(hold);
         self.refresh_soon(repo);
         Ok(Opened {
             unsaved: opened.kept_ref.clone(),
             workspace: self.details(opened).await?,
             reused: false,
-            new_branch,
-            stale,
+            new_branch: made.new_branch,
+            stale: made.stale,
         })
     }
 
-    #[expect(clippy::type_complexity, reason = "a tuple that its only caller takes apart")]
     async fn make_tree(
         &self,
         repo: &Repo,
         row: &Workspace,
         from: Option<&BranchName>,
         progress: &Progress,
-    ) -> Result<(Attached, git::Way, Option<ObjectId>, bool, Option<String>)> {
+    ) -> Result<Made> {
         progress.report(0, None, "preparing workspace");
         let trees = self.0.trees.clone();
         let (repo, mut stale) = self.current_mirror(repo, progress).await?;
@@ -330,7 +330,13 @@ impl Workspaces {
                 Ok((Attached::new(view.path, roots)?, view.way, view.base))
             })
             .await?;
-        Ok((tree, way, base, start.is_new, stale))
+        Ok(Made {
+            tree,
+            way,
+            base,
+            new_branch: start.is_new,
+            stale,
+        })
     }
 
     /// The repository with a mirror that is not too old; and why it may be, when its remote did not answer.
@@ -448,6 +454,17 @@ impl Workspaces {
     }
 }
 
+/// A tree that was made, and how.
+struct Made {
+    tree: Attached,
+    way: git::Way,
+    base: Option<ObjectId>,
+    new_branch: bool,
+    /// Why what is known of the remote may be old.
+    stale: Option<String>,
+}
+
+/// Where a branch begins.
 struct Start {
     commit: ObjectId,
     is_new: bool,

@@ -213,7 +213,7 @@ async fn commands_are_refused_where_nothing_runs_them() {
     };
     let yard = Yard::with(settings).await;
     let error = yard.run(yard.shell("true")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert_eq!(error.kind(), ErrorKind::Forbidden);
     assert!(error.hints()[0].contains("sandbox.allow_host"), "{error:?}");
 }
 

@@ -1,15 +1,16 @@
 //! Workspaces are opened: where their branches begin, what they are called, and by whom at the same time.
 
 use std::path::Path;
+use std::time::Duration;
 
 use agentyard_git::RemoteUrl;
-use agentyard_model::{Outcome, WorkspaceState};
+use agentyard_model::{Outcome, PageRequest, WorkspaceState};
 use agentyard_services::{ConfiguredRepo, ErrorKind, OpenRequest, Progress, WorkingDirectoryNeeds};
 use agentyard_testkit::{TestPlatform, TestRepository, git_in};
 
 use crate::yard::{
-    audit, branches, close, commit, details, failure, git, head_of, id, kind, local, on, open, put, read,
-    tree, try_open,
+    audit, branches, close, commit, failure, git, head_of, id, kind, local, on, open, put, read, tree,
+    try_open,
 };
 
 #[tokio::test]
@@ -309,11 +310,26 @@ async fn a_caller_who_leaves_while_the_tree_is_made_is_in_nobodys_way() {
         _ = steps.wait_for(|step| step.message == "preparing workspace") => {}
         opened = opening => panic!("it was made unseen: {opened:?}"),
     }
+    // It is finished although nobody waits for it.
+    let state = async || {
+        let page = PageRequest::new(None, None);
+        let found = platform
+            .services
+            .workspaces
+            .list(&caller, None, false, &page)
+            .await;
+        found.unwrap().workspaces.items[0].row.state
+    };
+    let finished = async {
+        while state().await != WorkspaceState::Open {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), finished)
+        .await
+        .unwrap();
     let opened = open(&platform, "work").await;
-    assert_eq!(
-        details(&platform.services, &opened).await.row.state,
-        WorkspaceState::Open
-    );
+    assert!(opened.reused);
     assert_eq!(git(&opened, &["status", "--porcelain"]), "");
     assert_eq!(branches(&platform).await, ["work"]);
 }

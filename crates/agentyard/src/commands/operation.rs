@@ -85,8 +85,11 @@ fn arguments_of(operation: &'static Registered) -> impl Iterator<Item = Arg> {
         if operation.entry().words == Some(name) {
             words(name, schema)
         } else {
-            let argument = argument(name, schema, operation.requires(name));
-            if name == "path" && operation.entry().toolset == Toolset::Git {
+            let toolset = operation.entry().toolset;
+            // `agentyard workspace close wsp_…`: what a command is about needs no name.
+            let is_subject = name == "workspace" && toolset == Toolset::Workspace;
+            let argument = argument(name, schema, operation.requires(name), is_subject);
+            if name == "path" && toolset == Toolset::Git {
                 argument.visible_alias("workspace")
             } else {
                 argument
@@ -104,14 +107,14 @@ fn words(name: &str, schema: &'static Value) -> Arg {
         .action(ArgAction::Append)
 }
 
-/// An argument that must be given stands by itself; all others have their names.
-fn argument(name: &str, schema: &'static Value, required: bool) -> Arg {
+/// An argument that must be given, or that the command is about, stands by itself; all others have their names.
+fn argument(name: &str, schema: &'static Value, required: bool, is_subject: bool) -> Arg {
     let of_type = schema.get("type").and_then(Value::as_str).unwrap_or("string");
     let mut argument = Arg::new(name.to_owned()).required(required);
     if let Some(text) = schema.get("description").and_then(Value::as_str) {
         argument = argument.help(text.trim_end_matches('.').to_owned());
     }
-    if !required {
+    if !required && !is_subject {
         argument = argument.long(name.replace('_', "-"));
     }
     let choices = |schema: &'static Value| {

@@ -220,10 +220,19 @@ fn the_tool_list_follows_from_address_and_caller() {
     let made: Value = serde_json::from_slice(&made.stdout).unwrap();
     let developer = made["secret"].as_str().unwrap();
     assert!(tools_at(&server, "/mcp", &administrator).contains(&"token_create".to_owned()));
+    let developers = tools_at(&server, "/mcp", developer);
     assert!(
-        tools_at(&server, "/mcp", developer)
+        !developers
             .iter()
-            .all(|name| name.starts_with("git_") || name == "whoami")
+            .any(|name| name.starts_with("token_") || name == "audit_search")
+    );
+    for name in ["git_status", "workspace_open", "read_file", "whoami"] {
+        assert!(developers.contains(&name.to_owned()), "{name}");
+    }
+    assert!(
+        tools_at(&server, "/mcp/git", developer)
+            .iter()
+            .all(|name| name.starts_with("git_"))
     );
     assert_eq!(tools_at(&server, "/mcp/core", developer), ["whoami"]);
     assert_eq!(
