@@ -5,6 +5,7 @@ mod agent;
 mod crowd;
 mod model;
 mod random;
+mod staged;
 mod yard;
 
 use std::sync::Mutex;
