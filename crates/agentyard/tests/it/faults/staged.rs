@@ -49,28 +49,43 @@ impl Workspace {
     }
 }
 
-/// The children of a server that are called git, youngest last.
+/// The processes called git that a server has started, itself or through others.
 fn gits_of(server: &Server) -> Vec<String> {
-    let listed = Command::new("ps")
-        .args(["-eo", "pid=,ppid=,comm="])
-        .output()
-        .unwrap();
-    let listed = String::from_utf8(listed.stdout).unwrap();
+    let mut processes = Vec::new();
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let number = process.file_name().to_string_lossy().into_owned();
+        // `number (name) state parent …`, where the name may contain anything.
+        let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        if let Some((name, rest)) = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(") ")) {
+            let parent = rest.split(' ').nth(1).unwrap_or_default().to_owned();
+            processes.push((number, parent, name.starts_with("git")));
+        }
+    }
     let mut family = vec![server.process().to_string()];
-    let mut found = Vec::new();
-    // Parents come before their children, except after the numbers have wrapped.
-    for line in listed.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if let [process, parent, name, ..] = words[..]
-            && family.iter().any(|known| known == parent)
-        {
-            family.push(process.to_owned());
-            if name.starts_with("git") {
-                found.push(process.to_owned());
+    let mut next = 0;
+    while let Some(parent) = family.get(next).cloned() {
+        let children = processes.iter().filter(|(_, other, _)| *other == parent);
+        family.extend(children.map(|(number, _, _)| number.clone()));
+        next += 1;
+    }
+    let is_git = |number: &String| processes.iter().any(|(other, _, git)| other == number && *git);
+    family.retain(is_git);
+    family
+}
+
+/// Kills the git child that is the so many-th to be seen until the work has ended.
+fn kill_git(server: &Server, which: usize, has_ended: impl Fn() -> bool) {
+    let mut seen = Vec::new();
+    while !has_ended() {
+        for git in gits_of(server) {
+            if !seen.contains(&git) {
+                if seen.len() == which {
+                    return signal(&git, "-KILL");
+                }
+                seen.push(git);
             }
         }
     }
-    found
 }
 
 fn signal(process: &str, name: &str) {
@@ -85,17 +100,13 @@ fn after_the_death_of_a_git_child_the_next_call_works() {
     yard.register(address);
     let workspace = Workspace::open(address, "work");
     let mut failed = 0;
-    for round in 0..24_u64 {
+    for round in 0..24 {
         let file = format!("own/{}.txt", round % 4);
         workspace.write(address, &file, &format!("{round}\n"));
         let message = format!("work {round}");
         let (status, body) = std::thread::scope(|scope| {
             let commit = scope.spawn(|| workspace.commit(address, &message, &[&file]));
-            // Each time a little later in its life, over all of a commit's phases.
-            std::thread::sleep(Duration::from_millis(round * 3));
-            for git in gits_of(&server) {
-                signal(&git, "-KILL");
-            }
+            kill_git(&server, round % 4, || commit.is_finished());
             commit.join().unwrap()
         });
         let seen = State::seen(&workspace.path, "work");
