@@ -119,7 +119,11 @@ def measure(yard, size, count):
         figures["write_file"].append(took)
     measured = {f"{name} {size}": spread(seconds) for name, seconds in figures.items()}
     measured[f"first workspace_open {size}"] = spread([first])
-    measured[f"disk of an unchanged view {size}"] = {"bytes": max(disk), "way": opened.get("way")}
+    measured[f"disk of an unchanged view {size}"] = {
+        "bytes": max(view for view, _ in disk),
+        "git_bytes": max(noted for _, noted in disk),
+        "way": opened.get("way"),
+    }
     return measured
 
 
@@ -154,13 +158,16 @@ def change(yard, workspace, number, turn):
 
 
 def used(yard, path):
-    """What a view takes on disk beside its base, by the account of `du`."""
+    """What a view takes on disk beside its base, and what git notes of it, by the account of `du`."""
     key, name = path.split(os.sep)[-2:]
-    parts = [os.path.join(yard.data, "yard", "trees", key, "views", name)]
-    mirror = os.path.join(yard.data, "yard", "repos", f"{key}.git", "worktrees", name)
-    parts = [part for part in parts if os.path.isdir(part)] or [path]
-    listed = subprocess.run(["du", "-skc", *parts, mirror], check=True, capture_output=True, text=True).stdout
-    return int(listed.splitlines()[-1].split()[0]) * 1024
+    view = os.path.join(yard.data, "yard", "trees", key, "views", name)
+    noted = os.path.join(yard.data, "yard", "repos", f"{key}.git", "worktrees", name)
+    return size_of(view if os.path.isdir(view) else path), size_of(noted)
+
+
+def size_of(path):
+    listed = subprocess.run(["du", "-sk", path], check=True, capture_output=True, text=True).stdout
+    return int(listed.split()[0]) * 1024
 
 
 def timed(command):
@@ -180,6 +187,7 @@ def report(figures, sizes):
     lines.append("| times faster than git worktree add | " + " | ".join(f"{value:.1f}" for value in times) + " |")
     disk = [figures[f"disk of an unchanged view {size}"] for size in sizes]
     lines.append("| disk of an unchanged view | " + " | ".join(f"{d['bytes'] / 1e6:.2f} MB" for d in disk) + " |")
+    lines.append("| and of its index | " + " | ".join(f"{d['git_bytes'] / 1e6:.2f} MB" for d in disk) + " |")
     lines += ["", *bars(figures)]
     return "\n".join(lines)
 

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
+use crate::work::PushTurns;
 use crate::{BranchName, Error, NetworkSettings, ProtectedBranches, Repository};
 pub use confinement::Enforcement;
 use confinement::{Confinement, Installation};
@@ -34,6 +35,8 @@ pub struct Git {
     settings: GitSettings,
     installation: OnceLock<Option<Installation>>,
     personal: PersonalSettings,
+    /// Who pushes where.
+    pub(crate) pushes: PushTurns,
 }
 
 /// What git may do, and for whom.
@@ -109,6 +112,7 @@ impl Git {
             settings,
             installation: OnceLock::new(),
             personal: PersonalSettings::default(),
+            pushes: PushTurns::default(),
         }
     }
 

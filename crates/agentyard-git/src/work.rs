@@ -55,6 +55,7 @@ pub use keep::Kept;
 pub use merge::{FastForward, Favor, MergeOptions, MergePreview, MergeResult, MergeStrategy, Merged};
 pub use progress::Progress;
 pub use pull::{PullOptions, Pulled};
+pub(crate) use push::PushTurns;
 pub use push::{PushOptions, PushOutcome, Pushed, PushedRef};
 pub use rebase::{RebaseOptions, RebaseResult, RebaseStop, Rebased};
 pub use remote::RemovedRemote;

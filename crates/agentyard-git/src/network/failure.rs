@@ -149,6 +149,8 @@ pub(super) fn trouble(
     let said = gist(&finished.errors);
     let found = kind(&said);
     let lock = crate::work::locks::lock_in(&String::from_utf8_lossy(&finished.errors));
+    // Somebody else fetched into the same repository at the same moment.
+    let has_lost = verb == "fetch" && said.contains("cannot lock ref") && said.contains("but expected");
     let error = match found {
         Kind::Other if lock.is_some() => Error::Locked {
             verb,
@@ -187,7 +189,7 @@ pub(super) fn trouble(
     };
     Trouble {
         error,
-        is_passing: found == Kind::Passing,
+        is_passing: found == Kind::Passing || has_lost,
         is_redirect: found == Kind::Redirected,
     }
 }

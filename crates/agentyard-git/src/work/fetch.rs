@@ -90,8 +90,8 @@ impl Work<'_> {
             ..FetchOptions::default()
         })?;
         let tracking = self.tracking_reference(remote, branch);
-        self.references_below(&tracking)?
-            .remove(&tracking)
+        self.repository()
+            .reference_target(&tracking)
             .ok_or_else(|| Error::Missing {
                 what: format!("the remote {remote} has no branch {branch}"),
             })

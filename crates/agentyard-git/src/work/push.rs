@@ -1,12 +1,14 @@
 //! `git push`: sending commits to a remote.
 
 mod porcelain;
+mod turns;
 
 use crate::network::{Connection, Way};
 use crate::program::LeftOut;
 use crate::work::{Integration, IntegrationResult};
 use crate::{BranchName, Error, Kept, ObjectId, RemoteName, Work};
 pub use porcelain::{PushOutcome, PushedRef};
+pub(crate) use turns::PushTurns;
 
 /// What to push, and where to.
 #[derive(Debug, Clone, Default)]
@@ -87,6 +89,12 @@ impl Work<'_> {
             target,
             connection,
         };
+        let pushes = &self.git().pushes;
+        let _turn = pushes.take(
+            push.connection.url().as_str(),
+            push.target.reference(),
+            self.cancel(),
+        )?;
         let mut pushed = if options.delete {
             self.push_deletion(&push)?
         } else {
@@ -211,8 +219,7 @@ impl Work<'_> {
     fn lease(&self, push: &Push<'_>) -> Result<Option<Option<ObjectId>>, Error> {
         if push.options.force_with_lease {
             let tracking = self.tracking_reference(&push.remote, &push.target);
-            let known = self.references_below(&tracking)?.remove(&tracking);
-            return Ok(Some(known));
+            return Ok(Some(self.repository().reference_target(&tracking)));
         }
         if push.options.force {
             return self.remote_tip(push).map(Some);
@@ -334,9 +341,8 @@ impl Work<'_> {
     }
 
     pub(crate) fn branch_tip(&self, branch: &BranchName) -> Result<ObjectId, Error> {
-        let reference = branch.reference();
-        self.references_below(&reference)?
-            .remove(&reference)
+        self.repository()
+            .reference_target(&branch.reference())
             .ok_or_else(|| Error::Missing {
                 what: format!("there is no branch {branch} with commits here"),
             })

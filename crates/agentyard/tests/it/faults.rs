@@ -5,6 +5,7 @@ mod agent;
 mod crowd;
 mod model;
 mod random;
+mod staged;
 mod yard;
 
 use std::sync::Mutex;
@@ -27,15 +28,23 @@ fn number(variable: &str) -> Option<usize> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-#[test]
-fn what_was_acknowledged_survives_every_kill() {
-    let kills = number("AGENTYARD_TEST_KILLS").unwrap_or(KILLS) / YARDS;
-    let seed = number("AGENTYARD_TEST_SEED").unwrap_or(1);
-    std::thread::scope(|scope| {
-        for yard in 0..YARDS {
-            scope.spawn(move || kill_again_and_again(kills, (seed * YARDS + yard) as u64));
-        }
-    });
+/// Several tests, since each may take so long and no longer; and side by side they see each other's load.
+macro_rules! what_was_acknowledged_survives_every_kill {
+    ($($name:ident: $yard:literal),*) => {
+        $(#[test]
+        fn $name() {
+            let kills = number("AGENTYARD_TEST_KILLS").unwrap_or(KILLS) / YARDS;
+            let seed = number("AGENTYARD_TEST_SEED").unwrap_or(1);
+            kill_again_and_again(kills, (seed * YARDS + $yard) as u64);
+        })*
+    };
+}
+
+what_was_acknowledged_survives_every_kill! {
+    what_was_acknowledged_survives_every_kill: 0,
+    what_was_acknowledged_survives_more_kills: 1,
+    what_was_acknowledged_survives_still_more_kills: 2,
+    what_was_acknowledged_survives_all_kills: 3
 }
 
 fn kill_again_and_again(kills: usize, seed: u64) {

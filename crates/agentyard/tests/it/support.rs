@@ -239,27 +239,34 @@ impl Server {
     }
 
     pub(crate) fn of(command: &mut Command, address: &str) -> Self {
+        Self::try_of(command, address).expect("the server goes on")
+    }
+
+    /// None when it ends at once, as it does when somebody else was given its port meanwhile.
+    pub(crate) fn try_of(command: &mut Command, address: &str) -> Option<Self> {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
         let started = Instant::now();
         while std::net::TcpStream::connect(address).is_err() {
             assert!(started.elapsed() < PATIENCE, "the server did not start");
-            assert!(child.try_wait().unwrap().is_none(), "the server ended");
+            if child.try_wait().unwrap().is_some() {
+                return None;
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
         // The last line of its greeting says where it listens.
         while !greeting.contains("listens on") {
-            assert!(
-                output.read_line(&mut greeting).unwrap() > 0,
-                "the server ended: {greeting}"
-            );
+            if output.read_line(&mut greeting).unwrap() == 0 {
+                child.wait().unwrap();
+                return None;
+            }
         }
-        Self {
+        Some(Self {
             child,
             address: address.to_owned(),
             greeting,
-        }
+        })
     }
 
     pub(crate) fn process(&self) -> u32 {

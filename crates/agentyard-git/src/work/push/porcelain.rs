@@ -31,12 +31,17 @@ pub enum PushOutcome {
 }
 
 impl PushedRef {
-    /// Whether the remote has what is not here.
+    /// Whether the remote has what is not here, or got it at the same moment.
     pub(super) fn is_behind(&self) -> bool {
+        let says = |reason: &&str| self.detail.contains(*reason);
         self.outcome == PushOutcome::Rejected
-            && ["fetch first", "non-fast-forward"]
+            && (["fetch first", "non-fast-forward"]
                 .iter()
-                .any(|reason| self.detail.contains(reason))
+                .any(|reason| says(reason))
+                || says(&"cannot lock ref")
+                    && ["but expected", "reference already exists"]
+                        .iter()
+                        .any(|reason| says(reason)))
     }
 
     /// Whether the remote is not what it was expected to be.

@@ -108,6 +108,13 @@ impl Yard {
     }
 
     pub(super) fn start(&self) -> Server {
+        // Calls use up ports as well, so one that was free need not be so any more.
+        (0..5)
+            .find_map(|_| self.try_start())
+            .expect("a server on some port")
+    }
+
+    fn try_start(&self) -> Option<Server> {
         let address = format!("127.0.0.1:{}", free_port());
         let (data, home) = (self.data(), self.home().display().to_string());
         let mut arguments = vec!["serve", "--listen", &address, "--auth", "none", "--root", &home];
@@ -118,9 +125,8 @@ impl Yard {
         let log = fs::File::options()
             .create(true)
             .append(true)
-            .open(self.home().join("log"))
-            .unwrap();
-        Server::of(self.place.command(&arguments).stderr(log), &address)
+            .open(self.home().join("log"));
+        Server::try_of(self.place.command(&arguments).stderr(log.unwrap()), &address)
     }
 
     /// What the servers said so far.
