@@ -193,7 +193,7 @@ mod tests {
             create_dir(top.join(directory)).unwrap();
             write(top.join(directory).join("file"), "content").unwrap();
         }
-        set_permissions(top.join("closed"), Permissions::from_mode(0)).unwrap();
+        set_permissions(top.join("closed"), Permissions::from_mode(0o000)).unwrap();
         set_permissions(top.join("protected"), Permissions::from_mode(0o555)).unwrap();
         let inside = Roots::new([parent.path().to_owned()])
             .unwrap()

@@ -106,7 +106,7 @@ impl<'repo> Drivers<'repo> {
                 if name == ".gitattributes" && is_regular(entry.mode().kind()) {
                     let mut path = path[..prefix].to_owned();
                     path.extend_from_slice(name);
-                    files.push((path.into(), entry.object_id()));
+                    files.push((path, entry.object_id()));
                 }
                 if next.is_some_and(|slash| name == &rest[..slash]) && entry.mode().is_tree() {
                     below = Some(entry.object_id());

@@ -8,10 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::CollidingFile;
 use super::side::Side;
 
+/// What was foreseen of two tips.
+type Verdicts = Recent<(Rules, [Tip; 2]), Option<Verdict>>;
+
+/// What a side changed between two commits.
+type Sides = Recent<(Rules, [gix::ObjectId; 2]), Option<Arc<Side>>>;
+
 /// Remembers forecasts, and what they rest upon, for all repositories. Bounded: the least recently used goes first.
 pub struct Forecasts {
-    verdicts: Mutex<Recent<(Rules, [Tip; 2]), Option<Verdict>>>,
-    sides: Mutex<Recent<(Rules, [gix::ObjectId; 2]), Option<Arc<Side>>>>,
+    verdicts: Mutex<Verdicts>,
+    sides: Mutex<Sides>,
 }
 
 /// What the configuration and `info/attributes` say, in short.

@@ -13,6 +13,10 @@ const INSIDE: &str = "AGENTYARD_TEST_SMALL_DISK";
 /// Runs itself again in a mount namespace of its own, where a file system of 256 kB can be mounted that goes with the
 /// process, however that ends.
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that runs itself is told so by a variable"
+)]
 fn a_full_disk_leaves_everything_as_it_was() {
     if let Some(directory) = std::env::var_os(INSIDE) {
         return on_a_small_disk(Path::new(&directory));

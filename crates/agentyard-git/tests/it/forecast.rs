@@ -62,7 +62,10 @@ fn forecast(yard: &Yard, branches: &[&str], target: Option<&str>) -> Forecast {
 }
 
 /// Who collides with whom, in which files.
-fn told(collisions: &[Collision]) -> Vec<(usize, Option<usize>, Vec<(&str, CollisionKind)>)> {
+/// One side, the other, and the files with their kinds.
+type Told<'a> = (usize, Option<usize>, Vec<(&'a str, CollisionKind)>);
+
+fn told(collisions: &[Collision]) -> Vec<Told<'_>> {
     collisions
         .iter()
         .map(|collision| {

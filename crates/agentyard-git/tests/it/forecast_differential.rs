@@ -140,7 +140,7 @@ fn perform(files: &mut Files, edit: &Edit) {
             file.content = changed.collect();
         }),
         Edit::Append { path, tag } => {
-            change(files, path, &|file| writeln!(file.content, "end {tag}").unwrap())
+            change(files, path, &|file| writeln!(file.content, "end {tag}").unwrap());
         }
         Edit::Add { path, variant } => {
             let content = (0..LINES).fold(String::new(), |text, line| {

@@ -3,10 +3,11 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use agentyard_git::{TreeSettings, Trees, Way};
 
+use crate::support::command;
 use crate::trees_support::{KEY, Orchard};
 
 /// Somebody who owns nothing on this machine.
@@ -19,7 +20,7 @@ const IMPOSSIBLE: &str = "directories_of_the_base_can_be_moved";
 fn inside(home: &Path, program: &Path, arguments: &[&str]) -> Output {
     std::fs::set_permissions(home, std::fs::Permissions::from_mode(0o777)).unwrap();
     let mapped = |what: &str| format!("--map-{what}={SOMEBODY}");
-    Command::new("unshare")
+    command("unshare")
         .args([
             "--user",
             "--mount",

@@ -151,7 +151,7 @@ async fn seen(following: &mut Following) -> (String, Vec<u64>, Option<RunEnd>) {
 /// The next piece of output.
 async fn output(following: &mut Following) -> (u64, String) {
     loop {
-        match following.next().await.expect("it goes on") {
+        match following.next().await.unwrap() {
             Followed::Event(event) => {
                 if let RunHappening::Output { text, .. } = &event.happening {
                     return (event.id, text.clone());

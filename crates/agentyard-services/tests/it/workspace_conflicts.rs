@@ -60,7 +60,10 @@ async fn conflicts(platform: &TestPlatform, request: ConflictsRequest) -> Worksp
 }
 
 /// Who conflicts with what, in which files.
-fn told(found: &WorkspaceConflicts) -> Vec<(&str, &Opponent, Vec<(&str, CollisionKind)>)> {
+/// A branch, the other one, and the files with their kinds.
+type Told<'a> = (&'a str, &'a Opponent, Vec<(&'a str, CollisionKind)>);
+
+fn told(found: &WorkspaceConflicts) -> Vec<Told<'_>> {
     let conflicts = found.conflicts.iter();
     conflicts
         .map(|conflict| {

@@ -35,13 +35,8 @@ impl PushedRef {
     pub(super) fn is_behind(&self) -> bool {
         let says = |reason: &&str| self.detail.contains(*reason);
         self.outcome == PushOutcome::Rejected
-            && (["fetch first", "non-fast-forward"]
-                .iter()
-                .any(|reason| says(reason))
-                || says(&"cannot lock ref")
-                    && ["but expected", "reference already exists"]
-                        .iter()
-                        .any(|reason| says(reason)))
+            && (["fetch first", "non-fast-forward"].iter().any(&says)
+                || says(&"cannot lock ref") && ["but expected", "reference already exists"].iter().any(says))
     }
 
     /// Whether the remote is not what it was expected to be.
