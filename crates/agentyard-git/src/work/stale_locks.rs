@@ -310,7 +310,9 @@ impl Processes {
         if lock.age() < YOUNG {
             return Some("it was made just now".to_owned());
         }
+        // Times can be changed, and nobody waits for this: whoever is at work may hold any lock.
         self.user_of(lock)
+            .or_else(|| self.git.first().map(|git| git.shown.clone()))
     }
 
     /// The process that uses a lock, or may.
