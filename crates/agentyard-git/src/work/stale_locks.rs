@@ -206,7 +206,7 @@ fn find_in(directory: &OwnedFd, path: &Path, depth: usize, found: &mut Vec<Found
                     continue;
                 };
                 let seconds = Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or_default());
-                let rest = Duration::from_nanos(u64::try_from(stat.st_mtime_nsec).unwrap_or_default());
+                let rest = Duration::from_nanos(stat.st_mtime_nsec);
                 found.push(Found {
                     directory,
                     name: name.to_vec(),
