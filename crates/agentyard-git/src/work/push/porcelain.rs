@@ -33,10 +33,10 @@ pub enum PushOutcome {
 impl PushedRef {
     /// Whether the remote has what is not here, or got it at the same moment.
     pub(super) fn is_behind(&self) -> bool {
-        let says = |reason: &&str| self.detail.contains(*reason);
-        self.outcome == PushOutcome::Rejected
-            && (["fetch first", "non-fast-forward"].iter().any(&says)
-                || says(&"cannot lock ref") && ["but expected", "reference already exists"].iter().any(says))
+        let says = |reason: &str| self.detail.contains(reason);
+        let is_older = says("fetch first") || says("non-fast-forward");
+        let has_lost = says("cannot lock ref") && (says("but expected") || says("reference already exists"));
+        self.outcome == PushOutcome::Rejected && (is_older || has_lost)
     }
 
     /// Whether the remote is not what it was expected to be.
@@ -110,6 +110,23 @@ fn short(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_race_that_was_lost_is_told_from_a_refusal() {
+        let is_behind = |said: &str| {
+            let output = "!\tabc:refs/heads/a\t[remote rejected] (failed to update ref)\n";
+            parse(output.as_bytes(), format!("remote: error: {said}\n").as_bytes())[0].is_behind()
+        };
+        assert!(is_behind(
+            "cannot lock ref 'refs/heads/a': is at 1 but expected 2"
+        ));
+        assert!(is_behind(
+            "cannot lock ref 'refs/heads/a': reference already exists"
+        ));
+        assert!(!is_behind(
+            "cannot lock ref 'refs/heads/a': 'refs/heads/a/b' exists"
+        ));
+    }
 
     #[test]
     fn every_outcome_is_told_apart() {
