@@ -32,7 +32,7 @@ use gix::glob::pattern::Case;
 
 use crate::new_directory::refuse_git_directory;
 use crate::status::{Directory, Excludes, pattern_case};
-use crate::{Confined, Error, Repository, RepositoryPath, display_path};
+use crate::{Confined, Error, Repository, RepositoryPath, Roots, display_path};
 pub use content::LineEndings;
 pub use edit::{Edit, EditOptions, Edited, MAX_EDITED_FILE, MAX_EDITS};
 pub use hash::{ExpectedHash, FileHash};
@@ -58,6 +58,7 @@ pub struct FileTree {
 struct RuledTree {
     top: Arc<Directory>,
     excludes: Excludes,
+    roots: Roots,
 }
 
 impl FileTree {
@@ -102,10 +103,12 @@ impl FileTree {
             Ok(repository) => RuledTree {
                 excludes: Excludes::new(Some(&repository), pattern_case(&repository.local())),
                 top: self.below(&repository).unwrap_or_else(|| self.top.clone()),
+                roots: self.confined.roots().clone(),
             },
             Err(_) => RuledTree {
                 excludes: Excludes::new(None, Case::Sensitive),
                 top: self.top.clone(),
+                roots: self.confined.roots().clone(),
             },
         }
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gix::bstr::ByteSlice as _;
 use rustix::fs::{FileType, OFlags};
@@ -19,7 +19,17 @@ use crate::{Error, display_path};
 ///
 /// Each root is opened once; what happens to its path afterwards has no effect.
 #[derive(Clone)]
-pub struct Roots(Arc<[Root]>);
+pub struct Roots {
+    roots: Arc<[Root]>,
+    except: Option<Arc<Exception>>,
+}
+
+/// A directory that nobody may use although it may lie in a root.
+struct Exception {
+    given: PathBuf,
+    /// As the kernel names it, once it is there.
+    real: OnceLock<PathBuf>,
+}
 
 /// A directory inside a root, held by its descriptor: renaming or replacing it changes nothing for the
 /// holder.
@@ -55,7 +65,46 @@ impl Roots {
             .into_iter()
             .map(Root::open)
             .collect::<Result<Vec<_>, _>>()
-            .map(|roots| Self(roots.into()))
+            .map(|roots| Self {
+                roots: roots.into(),
+                except: None,
+            })
+    }
+
+    /// The same roots without this directory and what is in it. It need not exist yet.
+    #[must_use]
+    pub fn except(self, directory: PathBuf) -> Self {
+        let except = Exception {
+            given: directory,
+            real: OnceLock::new(),
+        };
+        Self {
+            except: Some(Arc::new(except)),
+            ..self
+        }
+    }
+
+    /// Whether an open directory is the one that is left out.
+    pub(crate) fn leave_out(&self, directory: BorrowedFd<'_>) -> bool {
+        let Some(except) = &self.except else {
+            return false;
+        };
+        let (Ok(ours), Ok(theirs)) = (rustix::fs::stat(&except.given), rustix::fs::fstat(directory)) else {
+            return false;
+        };
+        (ours.st_dev, ours.st_ino) == (theirs.st_dev, theirs.st_ino)
+    }
+
+    /// Whether a path, free of links, leads to what is left out.
+    fn leave_out_path(&self, path: &Path) -> bool {
+        let Some(except) = &self.except else {
+            return false;
+        };
+        let real = except.real.get().cloned().or_else(|| {
+            let real = except.given.canonicalize().ok()?;
+            Some(except.real.get_or_init(|| real).clone())
+        });
+        real.is_some_and(|real| path.starts_with(real))
     }
 
     /// Opens a directory inside one of the roots.
@@ -77,7 +126,7 @@ impl Roots {
 
     /// Whether these are clones of one another, and so stand for the same directories.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.roots, &other.roots)
     }
 
     /// As [`Roots::resolve`], for paths that come from a repository and may hold any bytes.
@@ -92,7 +141,7 @@ impl Roots {
         }
         let real = real_path(&found.descriptor).map_err(open_error)?;
         // A directory that was moved out of its root while it was being looked up is no longer the caller's.
-        if !real.starts_with(&self.0[found.root].real) {
+        if !real.starts_with(&self.roots[found.root].real) || self.leave_out_path(&real) {
             return Err(Error::OutsideRoots { path: shown(path) });
         }
         Ok(Confined {
@@ -110,7 +159,7 @@ impl Roots {
             let (index, rest) = self
                 .split(&target)
                 .ok_or_else(|| Error::OutsideRoots { path: shown(path) })?;
-            let root = &self.0[index];
+            let root = &self.roots[index];
             match open_beneath(&root.directory, rest, OFlags::PATH) {
                 Ok(descriptor) => {
                     return Ok(Found {
@@ -131,7 +180,7 @@ impl Roots {
 
     /// The outermost root that holds `path` by its name, and the rest of the name.
     fn split<'path>(&self, path: &'path Path) -> Option<(usize, &'path Path)> {
-        self.0
+        self.roots
             .iter()
             .enumerate()
             .flat_map(|(index, root)| {
@@ -187,7 +236,7 @@ impl Confined {
 
     /// The directory above, unless that is outside the root.
     pub(crate) fn parent(&self) -> Result<Option<Self>, Error> {
-        if self.path == self.roots.0[self.root].real {
+        if self.path == self.roots.roots[self.root].real {
             return Ok(None);
         }
         self.path
@@ -206,7 +255,7 @@ impl Confined {
             path: shown(&path),
             source,
         })?;
-        if !real.starts_with(&self.roots.0[self.root].real) {
+        if !real.starts_with(&self.roots.roots[self.root].real) || self.roots.leave_out_path(&real) {
             return Err(Error::OutsideRoots { path: shown(&path) });
         }
         Ok(Self {
@@ -265,7 +314,7 @@ impl fmt::Debug for Roots {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_list()
-            .entries(self.0.iter().map(|root| &root.real))
+            .entries(self.roots.iter().map(|root| &root.real))
             .finish()
     }
 }

@@ -150,6 +150,8 @@ impl Services {
             machine,
         } = settings;
         let locks = LockFiles::new(trees.directory.join("locks"));
+        // What Agentyard keeps is reached by its tools and not by its files, also where a root holds it all.
+        let roots = roots.except(trees.directory.clone());
         let (git, trees) = (Arc::new(git), Arc::new(Trees::new(trees)));
         let audit = AuditLog::new(store.clone());
         let working_directories = Arc::new(working_directories);

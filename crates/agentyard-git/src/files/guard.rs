@@ -3,9 +3,9 @@
 use gix::bstr::BStr;
 use gix::validate::path::component;
 
-use crate::Error;
 use crate::repository::looks_like_git_dir;
 use crate::status::Directory;
+use crate::{Error, Roots};
 
 /// Whether a name is `.git` to some file system: in any case, with the characters that HFS+ leaves out, or in the
 /// short form or with the endings that NTFS leaves out.
@@ -23,10 +23,15 @@ pub(super) fn is_git_directory(directory: &Directory) -> bool {
     looks_like_git_dir(directory.descriptor())
 }
 
+/// Whether a directory is closed to files: a git directory, or one that the roots leave out.
+pub(super) fn is_closed(roots: &Roots, directory: &Directory) -> bool {
+    is_git_directory(directory) || roots.leave_out(directory.descriptor())
+}
+
 pub(super) fn refusal(path: &str) -> Error {
     Error::refused(
-        format!("{path} is refused: it is, or lies in, a git directory"),
-        "use the git tools: they read and change what is in there",
+        format!("{path} is refused: it is, or lies in, a git directory or Agentyard's own"),
+        "use the git tools: they read and change what is in a git directory",
     )
 }
 

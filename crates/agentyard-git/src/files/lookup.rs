@@ -134,7 +134,7 @@ impl Lookup<'_> {
             ));
         }
         let below = self.here.child(name).map_err(|errno| self.failed(errno))?;
-        if guard::is_git_directory(&below) {
+        if guard::is_closed(self.tree.confined.roots(), &below) {
             return Err(guard::refusal(&self.path.shown()));
         }
         self.here = Arc::new(below);

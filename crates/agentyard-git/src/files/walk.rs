@@ -170,7 +170,9 @@ impl<'a> Walk<'a> {
     /// A directory that is gone, closed, or swapped for something else holds nothing.
     fn enter(&mut self, parent: &Arc<Directory>, name: &BStr, resume: Resume) -> Result<(), Error> {
         match parent.child(name) {
-            Ok(directory) if !guard::is_git_directory(&directory) => self.open(Arc::new(directory), resume),
+            Ok(directory) if !guard::is_closed(&self.tree.roots, &directory) => {
+                self.open(Arc::new(directory), resume)
+            }
             _ => Ok(()),
         }
     }

@@ -346,3 +346,40 @@ fn a_file_changed_meanwhile_is_not_overwritten() {
         .collect();
     assert_eq!(left, [""; 0]);
 }
+
+#[test]
+fn what_the_roots_leave_out_is_neither_read_nor_written_nor_shown() {
+    let yard = Yard::with_commit();
+    yard.write("state/agentyard.db", "secret\n");
+    yard.write("state/trees/x", "secret\n");
+    yard.link("state", "link");
+    let roots = yard.roots().except(yard.path("state"));
+    for closed in ["state", "state/trees", "link"] {
+        let refused = roots.resolve(&yard.path(closed));
+        assert!(
+            matches!(refused, Err(Error::OutsideRoots { .. })),
+            "{closed}: {refused:?}"
+        );
+    }
+    let tree = FileTree::open(&roots.resolve(&yard.root()).unwrap()).unwrap();
+    for file in ["state/agentyard.db", "state/trees/x", "link/agentyard.db"] {
+        let read = tree.read(&path(file), &Default::default(), &GO_ON);
+        assert!(matches!(read, Err(Error::Refused { .. })), "{file}: {read:?}");
+        let written = tree.write(&path(file), b"x", &OVERWRITE, &GO_ON);
+        assert!(matches!(written, Err(Error::Refused { .. })), "{file}: {written:?}");
+    }
+    assert_eq!(tree.search(&search("secret"), &GO_ON).unwrap().files.len(), 0);
+}
+
+#[test]
+fn what_the_roots_leave_out_need_not_be_there_yet() {
+    let yard = Yard::with_commit();
+    let roots = yard.roots().except(yard.path("later"));
+    assert!(roots.resolve(&yard.path("later")).is_err());
+    yard.write("later/x", "");
+    let refused = roots.resolve(&yard.path("later"));
+    assert!(
+        matches!(refused, Err(Error::OutsideRoots { .. })),
+        "{refused:?}"
+    );
+}
