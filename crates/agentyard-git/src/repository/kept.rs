@@ -72,7 +72,8 @@ const MAX_PACKS: usize = 64;
 impl Default for KeepLimits {
     fn default() -> Self {
         Self {
-            repositories: 8,
+            // As many as agents work in at once; what they weigh is bounded by the directories that are watched.
+            repositories: 64,
             watched_directories: 32_768,
             watch_from: Duration::from_millis(3),
         }
