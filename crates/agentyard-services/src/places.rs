@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agentyard_git::{self as git, Confined, KeptRepositories, Repository, Roots, Work};
+use agentyard_git::{self as git, Confined, KeptRepositories, ObjectId, Repository, Roots, Work};
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission, TenantId};
 
 use crate::audit::AuditLog;
@@ -220,8 +220,15 @@ impl Places {
         let places = self.clone();
         // Also for a caller who has left: what was changed has its checkpoint, and nobody else comes in between.
         to_its_end(async move {
-            let tree = held.tree.clone();
-            let result = places.0.turnstile.pass(move |cancel| work(&tree, cancel)).await;
+            let (tree, workspaces) = (held.tree.clone(), places.0.workspaces.clone());
+            let before = held.workspace.clone().zip(held.before);
+            let result = places.0.turnstile.pass(move |cancel| match &before {
+                Some((entered, before)) => {
+                    workspaces.whole_or_not_at_all(entered, before, || work(&tree, cancel))
+                }
+                None => work(&tree, cancel),
+            });
+            let result = result.await;
             held.done(result.is_ok()).await;
             result
         })
@@ -253,15 +260,16 @@ impl Places {
             })
             .await?;
         let hold = self.wait(&located, &key, operation, caller, progress).await?;
-        let held = Held {
+        let mut held = Held {
             tree,
             places: self.clone(),
             caller: caller.clone(),
             operation,
             workspace: located.workspace,
+            before: None,
             hold,
         };
-        held.checkpoint("before").await?;
+        held.before = held.checkpoint("before").await?;
         Ok(held)
     }
 
@@ -331,14 +339,16 @@ pub(crate) struct Held {
     caller: Caller,
     operation: &'static str,
     workspace: Option<Entered>,
+    /// The checkpoint of the workspace as it was found.
+    before: Option<ObjectId>,
     hold: Hold,
 }
 
 impl Held {
     /// Writes down the state of the tree, when it is a workspace's.
-    async fn checkpoint(&self, operation: &'static str) -> Result<()> {
+    async fn checkpoint(&self, operation: &'static str) -> Result<Option<ObjectId>> {
         let Some(entered) = self.workspace.clone() else {
-            return Ok(());
+            return Ok(None);
         };
         let workspaces = self.places.0.workspaces.clone();
         let by = self.caller.subject.to_string();
@@ -347,6 +357,7 @@ impl Held {
             .turnstile
             .pass(move |cancel| workspaces.checkpoint_tree(&entered, operation, &by, cancel))
             .await
+            .map(Some)
     }
 
     /// The work has ended: writes down what was done, and lets others have their turn.

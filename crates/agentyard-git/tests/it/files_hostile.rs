@@ -366,7 +366,10 @@ fn what_the_roots_leave_out_is_neither_read_nor_written_nor_shown() {
         let read = tree.read(&path(file), &Default::default(), &GO_ON);
         assert!(matches!(read, Err(Error::Refused { .. })), "{file}: {read:?}");
         let written = tree.write(&path(file), b"x", &OVERWRITE, &GO_ON);
-        assert!(matches!(written, Err(Error::Refused { .. })), "{file}: {written:?}");
+        assert!(
+            matches!(written, Err(Error::Refused { .. })),
+            "{file}: {written:?}"
+        );
     }
     assert_eq!(tree.search(&search("secret"), &GO_ON).unwrap().files.len(), 0);
 }
@@ -378,8 +381,5 @@ fn what_the_roots_leave_out_need_not_be_there_yet() {
     assert!(roots.resolve(&yard.path("later")).is_err());
     yard.write("later/x", "");
     let refused = roots.resolve(&yard.path("later"));
-    assert!(
-        matches!(refused, Err(Error::OutsideRoots { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(Error::OutsideRoots { .. })), "{refused:?}");
 }

@@ -164,7 +164,7 @@ impl Workspaces {
         self.restore_interrupted(entered, work)?;
         let before = self.checkpoint(entered, work, "before", by)?;
         // Whoever is killed in between has done nothing, rather than half of it.
-        let resume = Interrupted::note(work, &CheckpointName::Id(before))?;
+        let resume = Interrupted::note(work.repository(), &CheckpointName::Id(before))?;
         let result = change(work);
         resume.done();
         // What is done is done, so a failure here is only logged. It is also what a cancelled call leaves behind.
@@ -183,11 +183,26 @@ impl Workspaces {
         operation: &str,
         by: &str,
         cancel: &AtomicBool,
-    ) -> Result<(), git::Error> {
+    ) -> Result<ObjectId, git::Error> {
         let repository = self.repository_of(entered)?;
         let work = Work::new(&self.0.git, &repository, Trust::Untrusted, cancel, &|_| {});
         self.restore_interrupted(entered, &work)?;
-        self.checkpoint(entered, &work, operation, by).map(drop)
+        self.checkpoint(entered, &work, operation, by)
+    }
+
+    /// Changes files of a tree that is as in this checkpoint: whoever is killed in between has done nothing, and leaves
+    /// nothing half written behind.
+    pub(crate) fn whole_or_not_at_all<T>(
+        &self,
+        entered: &Entered,
+        before: &ObjectId,
+        change: impl FnOnce() -> Result<T, git::Error>,
+    ) -> Result<T, git::Error> {
+        let repository = self.repository_of(entered)?;
+        let resume = Interrupted::note(&repository, &CheckpointName::Id(*before))?;
+        let result = change();
+        resume.done();
+        result
     }
 
     /// Counts what a push in a workspace met.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentyard_git::{self as git, CheckpointName, CheckpointNote, Work};
+use agentyard_git::{self as git, CheckpointName, CheckpointNote, Repository, Work};
 
 use super::holding::{series_of, settle_soon};
 use super::{Entered, Workspaces};
@@ -21,8 +21,8 @@ const NOTE: &str = "agentyard-restore";
 
 impl Interrupted {
     /// Notes that the tree is this checkpoint's, whatever it looks like from now on.
-    pub(super) fn note(work: &Work<'_>, checkpoint: &CheckpointName) -> Result<Self, git::Error> {
-        let path = work.repository().git_dir().join(NOTE);
+    pub(super) fn note(repository: &Repository, checkpoint: &CheckpointName) -> Result<Self, git::Error> {
+        let path = repository.git_dir().join(NOTE);
         std::fs::write(&path, checkpoint.to_string()).map_err(|error| {
             git::Error::state(
                 format!("the workspace cannot be written to: {error}"),
@@ -62,7 +62,7 @@ impl Workspaces {
         // For a while nothing else may hold this work, so it is worth waiting for the disk.
         before.unsettled.settle()?;
         let back = CheckpointName::Id(before.checkpoint.id);
-        let interrupted = Interrupted::note(work, &back)?;
+        let interrupted = Interrupted::note(work.repository(), &back)?;
         let outcome = change();
         let stays = matches!(&outcome, Ok(done) if should_stay(done));
         // Nothing is restored where nothing has changed: whoever stood in the way of the change may go on.

@@ -337,7 +337,7 @@ fn a_plain_user_opens_a_view_finds_its_work_again_and_closes_it() {
         0,
         "outside it is not mounted"
     );
-    ask(&["workspace", "close", "--workspace", "source/topic"]);
+    ask(&["workspace", "close", "source/topic"]);
     assert!(!path.exists());
 }
 
