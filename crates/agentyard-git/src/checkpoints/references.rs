@@ -1,6 +1,7 @@
 //! The references that hold checkpoints.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use gix::bstr::ByteSlice as _;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
@@ -114,13 +115,23 @@ pub(super) fn delete(
     edit_all(local, edits).map_err(|error| unwritten("refs/agentyard/checkpoints", &error))
 }
 
+/// How long others may hold the packed references, which all trees of a repository share, and how often is tried.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Makes changes, in our own name where the repository wants every one of them logged.
 fn edit_all(local: &gix::Repository, edits: Vec<RefEdit>) -> Result<(), gix::Error> {
     let maker = maker();
-    let mut time = gix::date::parse::TimeBuf::default();
-    local
-        .edit_references_as(edits, Some(maker.to_ref(&mut time)))
-        .map(|_| ())
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let mut time = gix::date::parse::TimeBuf::default();
+        match local.edit_references_as(edits.clone(), Some(maker.to_ref(&mut time))) {
+            Err(error) if error.to_string().contains("lock packed refs") && Instant::now() < until => {
+                std::thread::sleep(PAUSE);
+            }
+            edited => return edited.map(|_| ()),
+        }
+    }
 }
 
 /// The number of a checkpoint by the last part of its name.

@@ -151,6 +151,8 @@ pub(super) fn trouble(
     let lock = crate::work::locks::lock_in(&String::from_utf8_lossy(&finished.errors));
     // Somebody else fetched into the same repository at the same moment.
     let has_lost = verb == "fetch" && said.contains("cannot lock ref") && said.contains("but expected");
+    // A working tree of the same repository came or went while git looked at all of them.
+    let has_lost = has_lost || (said.contains("failed to read") && said.contains("/commondir"));
     let error = match found {
         Kind::Other if lock.is_some() => Error::Locked {
             verb,

@@ -161,6 +161,8 @@ fn git_ends_with_a_server_that_is_killed() {
         "params": { "name": "git_fetch", "arguments": {} },
     }));
     let (mut connection, _) = silent.accept().unwrap();
+    let mut asked = [0; 1];
+    std::io::Read::read_exact(&mut connection, &mut asked).unwrap();
     client.kill();
     // git, and what it had started to talk to the remote, let go of the connection when they end.
     let mut said = Vec::new();
