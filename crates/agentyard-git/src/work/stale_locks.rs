@@ -25,7 +25,7 @@ pub struct Lock {
 const YOUNG: Duration = Duration::from_secs(5);
 
 /// As [`YOUNG`], for what nobody holds for longer: references and settings that all working trees share.
-const SHARED_YOUNG: Duration = Duration::from_secs(1);
+const SHARED_YOUNG: Duration = Duration::from_millis(300);
 
 /// How often it is looked whether a lock is still held.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -140,20 +140,27 @@ impl Work<'_> {
     /// than this process may be that of somebody alive, and is looked at closely only when it should be gone by now.
     fn clear_shared_locks(&self) {
         let common_dir = self.repository().confined_common_dir();
-        let mut found = Vec::new();
-        find(common_dir, "", 0, &mut found);
-        // Those of kept work block nobody, since each has a name of its own; they are only in the way of a tidy eye.
-        find(common_dir, "refs/agentyard/kept", 0, &mut found);
-        let began = started(Path::new("/proc/self"));
-        found.retain(|lock| lock.age() >= SHARED_YOUNG || began.is_some_and(|began| lock.written < began));
-        if found.is_empty() {
-            return;
-        }
-        let processes = Processes::look(&[common_dir.path()]);
-        for lock in &found {
-            if processes.user_of(lock).is_none() {
-                lock.remove();
+        // Whoever lives holds such a lock for moments, so one that outlasts them is looked into.
+        let until = std::time::Instant::now() + SHARED_YOUNG * 2;
+        loop {
+            let mut found = Vec::new();
+            find(common_dir, "", 0, &mut found);
+            // Those of kept work block nobody, since each has a name of its own; they are only in the way of a tidy eye.
+            find(common_dir, "refs/agentyard/kept", 0, &mut found);
+            if found.is_empty() {
+                return;
             }
+            let processes = Processes::look(&[common_dir.path()]);
+            let is_old = |lock: &&Found| lock.age() >= SHARED_YOUNG;
+            for lock in found.iter().filter(is_old) {
+                if processes.user_of(lock).is_none() {
+                    lock.remove();
+                }
+            }
+            if found.iter().all(|lock| is_old(&lock)) || std::time::Instant::now() > until {
+                return;
+            }
+            std::thread::sleep(PAUSE);
         }
     }
 }
