@@ -150,7 +150,13 @@ impl Work<'_> {
             if found.is_empty() {
                 return;
             }
-            let processes = Processes::look(&[common_dir.path()]);
+            let worktree = self.repository().confined_worktree();
+            let places: Vec<&Path> = worktree
+                .into_iter()
+                .chain([common_dir])
+                .map(Confined::path)
+                .collect();
+            let processes = Processes::look(&places);
             let is_old = |lock: &&Found| lock.age() >= SHARED_YOUNG;
             for lock in found.iter().filter(is_old) {
                 if processes.user_of(lock).is_none() {
