@@ -52,7 +52,7 @@ pub struct LockHolder {
 /// Nobody has more to say.
 const LONGEST: u64 = 4096;
 
-/// How often a lock is looked for that others keep removing.
+/// How often a lock is looked for whose file is gone again.
 const TRIES: usize = 100;
 
 impl LockFiles {
@@ -84,7 +84,7 @@ impl LockFiles {
                 Err(Errno::WOULDBLOCK) => return Ok(Attempt::Taken(LockHolder::read(&mut file))),
                 Err(errno) => return Err(failed(errno.into())),
             }
-            // Whoever held it may have removed the file meanwhile; then another one is the lock by now.
+            // Somebody may have tidied the file away meanwhile; then another one is the lock by now.
             let current = std::fs::metadata(&path).is_ok_and(|there| {
                 file.metadata()
                     .is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
@@ -106,11 +106,6 @@ impl LockFiles {
             format!("the lock {} changes hands all the time", shown(&path)),
             "try again",
         ))
-    }
-
-    /// Removes the file of a lock that is held and that nobody will want any more.
-    pub fn remove(&self, name: &str, _held: &LockFile) {
-        let _ = std::fs::remove_file(self.directory.join(name));
     }
 }
 
@@ -183,10 +178,10 @@ mod tests {
     fn a_lock_that_was_removed_is_made_anew() {
         let directory = tempfile::tempdir().unwrap();
         let locks = LockFiles::new(directory.path().to_owned());
-        let Attempt::Held(held) = locks.try_take("a", "x", "y", now()).unwrap() else {
+        let Attempt::Held(_held) = locks.try_take("a", "x", "y", now()).unwrap() else {
             panic!("it is free");
         };
-        locks.remove("a", &held);
+        std::fs::remove_file(directory.path().join("a")).unwrap();
         assert!(matches!(
             locks.try_take("a", "x", "y", now()).unwrap(),
             Attempt::Held(_)

@@ -148,6 +148,6 @@ fn full_name(reference: &str) -> Result<FullName, Error> {
 fn unwritten(reference: &str, error: &gix::Error) -> Error {
     Error::state(
         format!("the reference {reference} could not be changed: {error}"),
-        "try again; git_maintenance tells of locks that were left behind",
+        "try again; when it stays so, `git_clean` with `stale_locks` tells of locks that were left behind",
     )
 }
