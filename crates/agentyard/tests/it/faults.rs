@@ -32,7 +32,6 @@ fn number(variable: &str) -> Option<usize> {
 macro_rules! what_was_acknowledged_survives_every_kill {
     ($($name:ident: $yard:literal),*) => {
         $(#[test]
-        #[ignore = "not yet steady: `cargo nextest run -p agentyard --run-ignored only faults` kills 200 times"]
         fn $name() {
             let kills = number("AGENTYARD_TEST_KILLS").unwrap_or(KILLS) / YARDS;
             let seed = number("AGENTYARD_TEST_SEED").unwrap_or(1);
