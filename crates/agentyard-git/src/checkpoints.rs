@@ -137,7 +137,7 @@ impl Work<'_> {
             }
             let number = newest.map_or(1, |(number, _)| number + 1);
             let id = captured.commit(&local, &format!("{series}/{number}"), note)?;
-            if references::create(&local, &series.reference(number), id)? {
+            if references::create(self, &series.reference(number), id)? {
                 let unsettled = Unsettled::new(repository, &captured.written, series.reference(number))?;
                 let checkpoint = recorded::checkpoint(&local, id, Some((series, number)))?;
                 let new = true;
@@ -162,7 +162,7 @@ impl Work<'_> {
         let all = references::all(&local, series)?;
         let surplus = &all[..all.len().saturating_sub(keep.max(1))];
         references::delete(
-            &local,
+            self,
             surplus
                 .iter()
                 .map(|(number, id)| (series.reference(*number), *id)),

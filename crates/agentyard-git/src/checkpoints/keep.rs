@@ -37,7 +37,7 @@ impl Work<'_> {
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
         let short = id.to_hex_with_len(12);
         let reference = format!("{OURS}kept/{now}-{label}-{short}");
-        references::create(&local, &reference, id)?;
+        references::create(self, &reference, id)?;
         // Soon nothing else holds this work, so it is worth waiting for the disk.
         super::Unsettled::new(self.repository(), &captured.written, reference.clone())?.settle()?;
         Ok(Some(Kept {

@@ -11,7 +11,7 @@ use rustix::fs::Dir;
 use super::CheckpointSeries;
 use super::objects::maker;
 use crate::descriptor::open_real_directory;
-use crate::{Error, Repository};
+use crate::{Error, Repository, Work};
 
 /// A checkpoint by its number.
 pub(super) type Numbered = (u64, gix::ObjectId);
@@ -74,7 +74,8 @@ pub(super) fn find(local: &gix::Repository, reference: &str) -> Result<Option<gi
 }
 
 /// Makes a reference. False when somebody else made it meanwhile.
-pub(super) fn create(local: &gix::Repository, reference: &str, id: gix::ObjectId) -> Result<bool, Error> {
+pub(super) fn create(work: &Work<'_>, reference: &str, id: gix::ObjectId) -> Result<bool, Error> {
+    let local = work.repository().local();
     let edit = RefEdit {
         change: Change::Update {
             log: LogChange::default(),
@@ -84,9 +85,9 @@ pub(super) fn create(local: &gix::Repository, reference: &str, id: gix::ObjectId
         name: full_name(reference)?,
         deref: false,
     };
-    match edit_all(local, vec![edit]) {
+    match edit_all(work, &local, vec![edit]) {
         Ok(()) => Ok(true),
-        Err(error) => match find(local, reference)? {
+        Err(error) => match find(&local, reference)? {
             Some(_) => Ok(false),
             None => Err(unwritten(reference, &error)),
         },
@@ -95,7 +96,7 @@ pub(super) fn create(local: &gix::Repository, reference: &str, id: gix::ObjectId
 
 /// Deletes references, each only if it is what it was.
 pub(super) fn delete(
-    local: &gix::Repository,
+    work: &Work<'_>,
     references: impl Iterator<Item = (String, gix::ObjectId)>,
 ) -> Result<(), Error> {
     let edits = references.map(|(reference, id)| {
@@ -112,7 +113,8 @@ pub(super) fn delete(
     if edits.is_empty() {
         return Ok(());
     }
-    edit_all(local, edits).map_err(|error| unwritten("refs/agentyard/checkpoints", &error))
+    edit_all(work, &work.repository().local(), edits)
+        .map_err(|error| unwritten("refs/agentyard/checkpoints", &error))
 }
 
 /// How long others may hold the packed references, which all trees of a repository share, and how often is tried.
@@ -120,13 +122,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Makes changes, in our own name where the repository wants every one of them logged.
-fn edit_all(local: &gix::Repository, edits: Vec<RefEdit>) -> Result<(), gix::Error> {
+fn edit_all(work: &Work<'_>, local: &gix::Repository, edits: Vec<RefEdit>) -> Result<(), gix::Error> {
     let maker = maker();
     let until = Instant::now() + PATIENCE;
     loop {
         let mut time = gix::date::parse::TimeBuf::default();
         match local.edit_references_as(edits.clone(), Some(maker.to_ref(&mut time))) {
             Err(error) if error.to_string().contains("lock packed refs") && Instant::now() < until => {
+                // Perhaps whoever held them has died just now.
+                work.clear_shared_locks(until.saturating_duration_since(Instant::now()));
                 std::thread::sleep(PAUSE);
             }
             edited => return edited.map(|_| ()),

@@ -24,8 +24,10 @@ pub struct Lock {
 /// A process that made a lock a moment ago may not show yet that it holds it.
 const YOUNG: Duration = Duration::from_secs(5);
 
-/// As [`YOUNG`], for what nobody holds for longer: references and settings that all working trees share.
-const SHARED_YOUNG: Duration = Duration::from_millis(300);
+/// As [`YOUNG`], for what nobody holds for longer: references and settings that all working trees share. One that was
+/// made since this process began may be its own, and where many work at once, even moments last.
+const SHARED_YOUNG: Duration = Duration::from_secs(2);
+const SHARED_YOUNG_BEFORE: Duration = Duration::from_millis(300);
 
 /// How often it is looked whether a lock is still held.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -92,7 +94,7 @@ impl Work<'_> {
             .flatten()
             .map(Confined::path)
             .collect();
-        self.clear_shared_locks();
+        self.clear_shared_locks(patience);
         let until = std::time::Instant::now() + patience;
         loop {
             let mut found = Vec::new();
@@ -136,19 +138,37 @@ impl Work<'_> {
 }
 
 impl Work<'_> {
-    /// Removes those locks of what all working trees share that a process left behind when it died. One that is younger
-    /// than this process may be that of somebody alive, and is looked at closely only when it should be gone by now.
-    fn clear_shared_locks(&self) {
+    /// Removes those locks of what all working trees share that a process left behind when it died; for those that
+    /// somebody may hold, waits so long.
+    pub(crate) fn clear_shared_locks(&self, patience: Duration) {
         let common_dir = self.repository().confined_common_dir();
-        // Whoever lives holds such a lock for moments, so one that outlasts them is looked into.
-        let until = std::time::Instant::now() + SHARED_YOUNG * 2;
+        let until = std::time::Instant::now() + patience;
+        let began = started(Path::new("/proc/self")).unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut at_first: Option<Vec<(u64, SystemTime)>> = None;
         loop {
             let mut found = Vec::new();
             find(common_dir, "", 0, &mut found);
             // Those of kept work block nobody, since each has a name of its own; they are only in the way of a tidy eye.
             find(common_dir, "refs/agentyard/kept", 0, &mut found);
-            if found.is_empty() {
+            // Where many work, there is always one; those that came after this began are of somebody alive.
+            let at_first = at_first.get_or_insert_with(|| found.iter().map(Found::identity).collect());
+            found.retain(|lock| at_first.contains(&lock.identity()));
+            if found.is_empty() || std::time::Instant::now() > until {
                 return;
+            }
+            // Whoever lives holds such a lock for moments, so one that outlasts them is looked into.
+            found.retain(|lock| {
+                let is_of_before = lock.written < began;
+                lock.age()
+                    >= if is_of_before {
+                        SHARED_YOUNG_BEFORE
+                    } else {
+                        SHARED_YOUNG
+                    }
+            });
+            if found.is_empty() {
+                std::thread::sleep(PAUSE);
+                continue;
             }
             let worktree = self.repository().confined_worktree();
             let places: Vec<&Path> = worktree
@@ -157,14 +177,10 @@ impl Work<'_> {
                 .map(Confined::path)
                 .collect();
             let processes = Processes::look(&places);
-            let is_old = |lock: &&Found| lock.age() >= SHARED_YOUNG;
-            for lock in found.iter().filter(is_old) {
+            for lock in &found {
                 if processes.user_of(lock).is_none() {
                     lock.remove();
                 }
-            }
-            if found.iter().all(|lock| is_old(&lock)) || std::time::Instant::now() > until {
-                return;
             }
             std::thread::sleep(PAUSE);
         }
@@ -172,6 +188,11 @@ impl Work<'_> {
 }
 
 impl Found {
+    /// What tells it from another lock in its place, which may well get the same number.
+    fn identity(&self) -> (u64, SystemTime) {
+        (self.inode, self.written)
+    }
+
     fn age(&self) -> Duration {
         SystemTime::now().duration_since(self.written).unwrap_or_default()
     }

@@ -307,3 +307,31 @@ fn a_lock_that_a_living_process_holds_is_left() {
     assert!(error.contains("has it open"), "{error}");
     assert!(yard.path(".git/index.lock").exists());
 }
+
+#[test]
+fn a_lock_that_all_trees_share_is_waited_for_while_somebody_may_hold_it() {
+    let yard = Yard::with_commit();
+    yard.git(&["worktree", "add", "--quiet", "-b", "b", "linked"]);
+    let lock = yard.path(".git/packed-refs.lock");
+    fs::write(&lock, "").unwrap();
+    make_old(&lock);
+    let mut holder = command("sleep")
+        .arg("60")
+        .stdin(fs::File::open(&lock).unwrap())
+        .spawn()
+        .unwrap();
+    let linked = yard.try_open("linked").unwrap();
+    let series = CheckpointSeries::new("a").unwrap();
+    let clear = |patience| yard.work_in(&linked, |work| work.clear_dead_locks(&series, patience));
+    clear(std::time::Duration::ZERO).unwrap();
+    let stayed = lock.exists();
+    std::thread::scope(|scope| {
+        let cleared = scope.spawn(|| clear(std::time::Duration::from_secs(60)));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        cleared.join().unwrap().unwrap();
+    });
+    assert!(stayed, "somebody had it open");
+    assert!(!lock.exists(), "nobody holds it any more");
+}

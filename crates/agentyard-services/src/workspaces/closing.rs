@@ -163,7 +163,7 @@ impl Workspaces {
 
     /// Keeps what is in the tree and in no commit.
     async fn keep_unsaved(&self, row: &Workspace, because: &'static str) -> Result<Option<String>> {
-        let tree = self.attach(row).await?;
+        let tree = self.attach_as_it_is(row).await?;
         let entered = Entered {
             row: row.clone(),
             tree,

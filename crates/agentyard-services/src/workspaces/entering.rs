@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use agentyard_git::{self as git, Roots, Trust, Way, Work};
+use agentyard_git::{self as git, Roots, Way};
 use agentyard_model::{Caller, Repo, Workspace, WorkspaceState};
 
 use super::{WorkspaceReference, Workspaces};
@@ -17,6 +18,8 @@ pub(super) struct Attached {
     roots: Roots,
     /// Which directory it is: a tree that was closed and opened again is another one.
     identity: (u64, u64),
+    /// Whether this process has seen to it that nothing is half done there.
+    recovered: AtomicBool,
 }
 
 impl Attached {
@@ -26,7 +29,16 @@ impl Attached {
             path,
             roots,
             identity,
+            recovered: AtomicBool::new(false),
         })
+    }
+
+    pub(super) fn is_recovered(&self) -> bool {
+        self.recovered.load(Ordering::Acquire)
+    }
+
+    pub(super) fn note_recovered(&self) {
+        self.recovered.store(true, Ordering::Release);
     }
 
     fn is_current(&self) -> bool {
@@ -89,8 +101,19 @@ impl Workspaces {
         Ok(Entered { row, tree })
     }
 
-    /// The tree of an open workspace, made accessible again after a restart.
+    /// The tree of an open workspace, made accessible again after a restart, and with nothing half done in it.
     pub(super) async fn attach(&self, row: &Workspace) -> Result<Arc<Attached>> {
+        let tree = self.attach_as_it_is(row).await?;
+        let entered = Entered {
+            row: row.clone(),
+            tree,
+        };
+        self.recover_tree(&entered).await?;
+        Ok(entered.tree)
+    }
+
+    /// As [`Workspaces::attach`], for who holds the tree's lock: what is half done there is for that one to see to.
+    pub(super) async fn attach_as_it_is(&self, row: &Workspace) -> Result<Arc<Attached>> {
         let known = {
             let attached = self.0.attached.lock().unwrap_or_else(PoisonError::into_inner);
             attached.get(&row.id).cloned()
@@ -100,9 +123,7 @@ impl Workspaces {
         }
         let entrance = self.lock_entrance(row.id).await?;
         // It may have been closed since the row was read.
-        let current = self.0.store.workspaces().get(row.tenant, row.id).await;
-        let current = current.map_err(|error| from_store("looking up the workspace", error))?;
-        if current.is_none_or(|current| current.state != WorkspaceState::Open) {
+        if !self.is_open(row).await? {
             return Err(from_git(gone(
                 &self.0.trees.view_path(&row.repo.to_string(), &row.name),
             )));
@@ -126,34 +147,7 @@ impl Workspaces {
             })
             .await?;
         drop(entrance);
-        let entered = Entered {
-            row: row.clone(),
-            tree: self.keep_attached(row, tree),
-        };
-        if let Err(error) = self.recover_tree(&entered).await {
-            // The next one tries again.
-            self.detach(row);
-            return Err(error);
-        }
-        Ok(entered.tree)
-    }
-
-    /// What is done when a process first goes into a tree: whoever worked there before may have been killed.
-    async fn recover_tree(&self, entered: &Entered) -> Result<()> {
-        // Whoever holds the lock lives, and what is unfinished is its own business.
-        let Some(hold) = self.lock_if_free(entered.row.id, "recovery") else {
-            return Ok(());
-        };
-        let (workspaces, place) = (self.clone(), entered.clone());
-        self.0
-            .turnstile
-            .pass(move |cancel| {
-                let _hold = hold;
-                let repository = workspaces.repository_of(&place)?;
-                let work = Work::new(&workspaces.0.git, &repository, Trust::Untrusted, cancel, &|_| {});
-                workspaces.restore_interrupted(&place, &work)
-            })
-            .await
+        Ok(self.keep_attached(row, tree))
     }
 
     /// The repository on this machine that a workspace's mirror comes from.

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use agentyard_git::{
-    self as git, CheckpointName, CheckpointNote, CheckpointSeries, LockAttempt, LockFile, LockHolder,
-    ObjectId, Repository, Trust, Unsettled, Work,
+    self as git, CheckpointNote, CheckpointSeries, LockAttempt, LockFile, LockHolder, ObjectId, Repository,
+    Trust, Unsettled, Work,
 };
 use agentyard_model::{Caller, WorkspaceId};
 
@@ -24,9 +24,19 @@ pub(crate) struct TreeHold {
     _turn: Turn,
 }
 
+/// Whether a workspace's lock was free.
+pub(super) enum Attempt {
+    /// It was, and is held now.
+    Held(TreeHold),
+    /// Somebody in this process has it.
+    TakenHere,
+    /// Another process has it.
+    TakenElsewhere,
+}
+
 /// How often a lock of another process is asked for, at first and at last.
-const FIRST_PAUSE: Duration = Duration::from_millis(4);
-const LAST_PAUSE: Duration = Duration::from_millis(250);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(4);
+pub(super) const LAST_PAUSE: Duration = Duration::from_millis(250);
 
 /// How long somebody waits for another process before being told to come back: longer than most clients do.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -108,14 +118,28 @@ impl Workspaces {
 
     /// The lock of a workspace that nobody works on; none when somebody does.
     pub(super) fn lock_if_free(&self, workspace: WorkspaceId, operation: &'static str) -> Option<TreeHold> {
-        let turn = self.0.turns.try_take(&key_of(workspace), operation)?;
-        match self.try_lock(workspace, operation, "agentyard") {
-            Ok(LockAttempt::Held(lock)) => Some(TreeHold {
+        match self.attempt_lock(workspace, operation) {
+            Ok(Attempt::Held(hold)) => Some(hold),
+            Ok(Attempt::TakenHere | Attempt::TakenElsewhere) | Err(_) => None,
+        }
+    }
+
+    /// As [`Workspaces::lock_if_free`], and tells where somebody works on it.
+    pub(super) fn attempt_lock(
+        &self,
+        workspace: WorkspaceId,
+        operation: &'static str,
+    ) -> Result<Attempt, git::Error> {
+        let Some(turn) = self.0.turns.try_take(&key_of(workspace), operation) else {
+            return Ok(Attempt::TakenHere);
+        };
+        Ok(match self.try_lock(workspace, operation, "agentyard")? {
+            LockAttempt::Held(lock) => Attempt::Held(TreeHold {
                 _lock: lock,
                 _turn: turn,
             }),
-            Ok(LockAttempt::Taken(_)) | Err(_) => None,
-        }
+            LockAttempt::Taken(_) => Attempt::TakenElsewhere,
+        })
     }
 
     /// Waits for the right to mount a tree, or to remove it: held for moments, and beside the turn to change the tree,
@@ -164,7 +188,7 @@ impl Workspaces {
         self.restore_interrupted(entered, work)?;
         let before = self.checkpoint(entered, work, "before", by)?;
         // Whoever is killed in between has done nothing, rather than half of it.
-        let resume = Interrupted::note(work.repository(), &CheckpointName::Id(before))?;
+        let resume = Interrupted::note(work.repository(), &before)?;
         let result = change(work);
         resume.done();
         // What is done is done, so a failure here is only logged. It is also what a cancelled call leaves behind.
@@ -199,7 +223,7 @@ impl Workspaces {
         change: impl FnOnce() -> Result<T, git::Error>,
     ) -> Result<T, git::Error> {
         let repository = self.repository_of(entered)?;
-        let resume = Interrupted::note(&repository, &CheckpointName::Id(*before))?;
+        let resume = Interrupted::note(&repository, before)?;
         let result = change();
         resume.done();
         result

@@ -1,19 +1,22 @@
 //! What a tree is to be brought back to when whoever was changing it dies in between.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
-use agentyard_git::{self as git, CheckpointName, CheckpointNote, Repository, Work};
+use agentyard_git::{self as git, CheckpointName, CheckpointNote, ObjectId, Repository, Trust, Work};
 
-use super::holding::{series_of, settle_soon};
+use super::holding::{Attempt, FIRST_PAUSE, LAST_PAUSE, series_of, settle_soon};
 use super::{Entered, Workspaces};
+use crate::error::Result;
+use crate::failures::from_git;
 
 /// A note beside the index: until it is gone, the tree is neither here nor there.
 pub(super) struct Interrupted {
     path: PathBuf,
 }
 
-/// How long a git may still work that outlived its server.
+/// How long a git may still work that outlived its server, and so how long others wait for who waits for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the note is called, in the git directory of the working tree.
@@ -21,7 +24,7 @@ const NOTE: &str = "agentyard-restore";
 
 impl Interrupted {
     /// Notes that the tree is this checkpoint's, whatever it looks like from now on.
-    pub(super) fn note(repository: &Repository, checkpoint: &CheckpointName) -> Result<Self, git::Error> {
+    pub(super) fn note(repository: &Repository, checkpoint: &ObjectId) -> Result<Self, git::Error> {
         let path = repository.git_dir().join(NOTE);
         std::fs::write(&path, checkpoint.to_string()).map_err(|error| {
             git::Error::state(
@@ -61,12 +64,12 @@ impl Workspaces {
         let before = work.checkpoint(&series, &note)?;
         // For a while nothing else may hold this work, so it is worth waiting for the disk.
         before.unsettled.settle()?;
-        let back = CheckpointName::Id(before.checkpoint.id);
-        let interrupted = Interrupted::note(work.repository(), &back)?;
+        let interrupted = Interrupted::note(work.repository(), &before.checkpoint.id)?;
         let outcome = change();
         let stays = matches!(&outcome, Ok(done) if should_stay(done));
         // Nothing is restored where nothing has changed: whoever stood in the way of the change may go on.
         if !stays && work.checkpoint(&series, &note).map_or(true, |now| now.new) {
+            let back = CheckpointName::Id(before.checkpoint.id);
             settle_soon(work.restore_checkpoint(&series, &back, &note)?.unsettled);
         }
         interrupted.done();
@@ -80,20 +83,54 @@ impl Workspaces {
         work.clear_dead_locks(&series_of(entered.row.id)?, PATIENCE)?;
         let path = work.repository().git_dir().join(NOTE);
         let Ok(text) = std::fs::read_to_string(&path) else {
+            entered.tree.note_recovered();
             return Ok(());
         };
         let note = CheckpointNote {
             operation: "recovery",
             by: "agentyard",
         };
-        // A note that was cut off was written before anything happened.
-        if let Ok(checkpoint) = text.trim().parse::<CheckpointName>() {
+        // A note that was cut off was written before anything happened, also when it looks like a number.
+        if let Ok(checkpoint) = text.trim().parse().map(CheckpointName::Id) {
             let series = series_of(entered.row.id)?;
             let restored = work.restore_checkpoint(&series, &checkpoint, &note)?;
             settle_soon(restored.unsettled);
             tracing::info!(workspace = %entered.row.id, "a workspace was restored after a crash");
         }
         Interrupted { path }.done();
+        entered.tree.note_recovered();
         Ok(())
+    }
+
+    /// What comes before all else when a process first goes into a tree, even to look: whoever worked there before may
+    /// have been killed. Nobody gets past it before it is done, once.
+    pub(super) async fn recover_tree(&self, entered: &Entered) -> Result<()> {
+        let until = Instant::now() + PATIENCE;
+        let mut pause = FIRST_PAUSE;
+        while !entered.tree.is_recovered() {
+            match self.attempt_lock(entered.row.id, "recovery").map_err(from_git)? {
+                Attempt::Held(hold) => {
+                    let (workspaces, place) = (self.clone(), entered.clone());
+                    let recovery = move |cancel: &AtomicBool| {
+                        let _hold = hold;
+                        place.check_current()?;
+                        let repository = workspaces.repository_of(&place)?;
+                        let git = &workspaces.0.git;
+                        let work = Work::new(git, &repository, Trust::Untrusted, cancel, &|_| {});
+                        workspaces.restore_interrupted(&place, &work)
+                    };
+                    return self.0.turnstile.pass(recovery).await;
+                }
+                // Whoever holds the lock there lives, and what is unfinished is its own business.
+                Attempt::TakenElsewhere => entered.tree.note_recovered(),
+                // Whoever holds it here begins with this as well, unless it fails before; or it closes the workspace.
+                Attempt::TakenHere if Instant::now() < until => {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LAST_PAUSE);
+                }
+                Attempt::TakenHere => break,
+            }
+        }
+        entered.check_current().map_err(from_git)
     }
 }

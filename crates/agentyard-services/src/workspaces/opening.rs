@@ -79,8 +79,11 @@ impl Workspaces {
             {
                 Claim::New(row) | Claim::Reopened(row) => row,
                 Claim::Existing(row) if row.state == WorkspaceState::Open => {
-                    self.0.measures.reused(&row);
-                    return self.reuse(caller, row).await;
+                    match self.reuse(caller, row.clone()).await {
+                        // It was closed at this moment: seen anew by the next claim.
+                        Err(_) if !self.is_open(&row).await? => continue,
+                        reused => return reused,
+                    }
                 }
                 Claim::Existing(row) => row,
                 Claim::Full(open) => {
@@ -227,6 +230,7 @@ impl Workspaces {
     async fn reuse(&self, caller: &Caller, row: Workspace) -> Result<Opened> {
         let unsaved = row.kept_ref.clone();
         let entered = self.enter_row(caller, row).await?;
+        self.0.measures.reused(&entered.row);
         Ok(Opened {
             workspace: self.details(entered.row).await?,
             reused: true,
@@ -234,6 +238,13 @@ impl Workspaces {
             unsaved,
             stale: None,
         })
+    }
+
+    /// Whether a workspace that was open still is.
+    pub(super) async fn is_open(&self, row: &Workspace) -> Result<bool> {
+        let current = self.0.store.workspaces().get(row.tenant, row.id).await;
+        let current = current.map_err(|error| from_store("looking up the workspace", error))?;
+        Ok(current.is_some_and(|current| current.state == WorkspaceState::Open))
     }
 
     /// Makes the tree of a row that is being opened. When that fails, the row is as if nobody had asked.
@@ -327,7 +338,10 @@ impl Workspaces {
                 };
                 let view = trees.open_view(&git, &key, &new, cancel, &report)?;
                 let roots = roots_of(&view.path, trees.mirror_path(&key), source)?;
-                Ok((Attached::new(view.path, roots)?, view.way, view.base))
+                let tree = Attached::new(view.path, roots)?;
+                // Nobody was there before.
+                tree.note_recovered();
+                Ok((tree, view.way, view.base))
             })
             .await?;
         Ok(Made {

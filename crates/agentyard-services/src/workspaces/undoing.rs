@@ -1,15 +1,19 @@
 //! Going back to an earlier state of a workspace.
 
+use std::sync::Arc;
+
 use agentyard_git::{
-    self as git, Checkpoint, CheckpointName, CheckpointNote, CheckpointPage, CheckpointQuery, Trust, Work,
+    self as git, Checkpoint, CheckpointName, CheckpointNote, CheckpointPage, CheckpointQuery, Restored,
+    Trust, Work,
 };
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission, Workspace};
 
 use super::holding::{series_of, settle_soon};
-use super::{WorkspaceReference, Workspaces};
+use super::{Entered, TreeHold, WorkspaceReference, Workspaces};
 use crate::error::{Result, from_store};
 use crate::failures::from_git;
 use crate::progress::Progress;
+use crate::turns::to_its_end;
 
 /// A workspace that is as it was before.
 #[derive(Debug)]
@@ -94,9 +98,54 @@ impl Workspaces {
         let entered = self.enter(caller, workspace).await?;
         let hold = self.hold(&entered, "workspace_undo", caller, progress).await?;
         let by = caller.subject.to_string();
+        let kept = name.filter(|name| entered.row.kept_ref.as_ref() == Some(name));
         let (workspaces, place) = (self.clone(), entered.clone());
-        let result = self
-            .0
+        let result = to_its_end(async move {
+            let hold = Arc::new(hold);
+            let restored = workspaces.go_back(&place, to, by, hold.clone()).await?;
+            // Before anybody else gets the tree: who closes it next may keep the same work under the same name.
+            if let Some(kept) = kept {
+                let noted = workspaces
+                    .0
+                    .store
+                    .workspaces()
+                    .restored(place.row.id, &kept)
+                    .await;
+                noted.map_err(|error| from_store("noting that kept work is restored", error))?;
+            }
+            drop(hold);
+            Ok(restored)
+        })
+        .await;
+        let outcome = if result.is_ok() {
+            Outcome::Done
+        } else {
+            Outcome::Failed
+        };
+        let event = AuditEvent::with_outcome(caller, "workspace_undo", entered.row.id, outcome);
+        self.0.audit.record_soon(event).await;
+        let restored = result?;
+        self.0.measures.undone(&entered.row, started.elapsed());
+        Ok(Undone {
+            workspace: entered.row,
+            from: restored.from,
+            to: restored.to,
+            files_written: restored.files_written,
+            files_removed: restored.files_removed,
+            not_restored: restored.not_restored,
+        })
+    }
+
+    /// Makes a tree what it was, whole or not at all.
+    async fn go_back(
+        &self,
+        entered: &Entered,
+        to: Option<CheckpointName>,
+        by: String,
+        hold: Arc<TreeHold>,
+    ) -> Result<Restored> {
+        let (workspaces, place) = (self.clone(), entered.clone());
+        self.0
             .turnstile
             .pass(move |cancel| {
                 // Held until the work has ended, also when nobody waits for it any more.
@@ -131,7 +180,7 @@ impl Workspaces {
                         })?
                     }
                 };
-                let restored = workspaces.all_or_nothing(
+                let mut restored = workspaces.all_or_nothing(
                     &place,
                     &work,
                     &by,
@@ -140,36 +189,9 @@ impl Workspaces {
                 )?;
                 let origin = restored.to.number.unwrap_or_default();
                 workspaces.checkpoint(&place, &work, &format!("{UNDO} {origin}"), &by)?;
-                settle_soon(restored.unsettled);
-                Ok((
-                    restored.from,
-                    restored.to,
-                    restored.files_written,
-                    restored.files_removed,
-                    restored.not_restored,
-                ))
+                settle_soon(std::mem::take(&mut restored.unsettled));
+                Ok(restored)
             })
-            .await;
-        let outcome = if result.is_ok() {
-            Outcome::Done
-        } else {
-            Outcome::Failed
-        };
-        let event = AuditEvent::with_outcome(caller, "workspace_undo", entered.row.id, outcome);
-        self.0.audit.record_soon(event).await;
-        let (from, to, files_written, files_removed, not_restored) = result?;
-        if let Some(kept) = name.filter(|name| entered.row.kept_ref.as_ref() == Some(name)) {
-            let noted = self.0.store.workspaces().restored(entered.row.id, &kept).await;
-            noted.map_err(|error| from_store("noting that kept work is restored", error))?;
-        }
-        self.0.measures.undone(&entered.row, started.elapsed());
-        Ok(Undone {
-            workspace: entered.row,
-            from,
-            to,
-            files_written,
-            files_removed,
-            not_restored,
-        })
+            .await
     }
 }

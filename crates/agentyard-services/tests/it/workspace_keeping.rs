@@ -246,3 +246,37 @@ async fn another_tenant_sees_and_touches_nothing() {
     assert_eq!(kind(own), ErrorKind::NotFound);
     assert_eq!(branches(&platform).await, ["work"]);
 }
+
+/// Kept twice within a second, the same work has the same name, and what an undo notes of the first must not be taken
+/// for the second. A second may end in between, so there are a few attempts.
+#[tokio::test]
+async fn work_that_is_kept_again_while_it_is_restored_is_named() {
+    let platform = TestPlatform::new().await;
+    put(&open(&platform, "work").await, "unsaved", "precious\n");
+    for _ in 0..8 {
+        let opened = open(&platform, "work").await;
+        let kept = close(&platform, &opened).await.kept.unwrap();
+        open(&platform, "work").await;
+        let undoing = undo(&platform, &opened, Some(kept));
+        tokio::pin!(undoing);
+        // Whoever asked for it is slow from the moment that the work is there again.
+        let mut undone = None;
+        while undone.is_none() && !tree(&opened).join("unsaved").exists() {
+            let moment = tokio::time::sleep(Duration::from_millis(1));
+            tokio::select! {
+                done = &mut undoing => undone = Some(done),
+                () = moment => {}
+            }
+        }
+        let closed = close(&platform, &opened).await;
+        match undone {
+            Some(done) => drop(done.unwrap()),
+            None => drop(undoing.await.unwrap()),
+        }
+        let row = details(&platform.services, &opened).await.row;
+        assert!(closed.kept.is_some());
+        assert_eq!(row.kept_ref, closed.kept);
+        open(&platform, "work").await;
+        undo(&platform, &opened, closed.kept).await.unwrap();
+    }
+}

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use agentyard_model::WorkspaceState;
-use agentyard_services::{Place, Progress, WorkspaceSettings};
+use agentyard_services::{CloseRequest, Place, Progress, WorkspaceSettings};
 use agentyard_testkit::{TestPlatform, git_in};
 
 use crate::yard::{
-    branches, checkpoints, close, details, everything, git, half_open, id, local, lock, open, place, put,
-    read, reference, tree, undo, write,
+    branches, checkpoints, close, details, everything, git, half_open, id, local, lock, on, open, place, put,
+    read, reference, tree, try_open, undo, write,
 };
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn an_interrupted_change_is_taken_back() {
     assert_eq!(read(&opened, "next"), "next\n");
 
     // One that was cut off was written before anything happened.
-    std::fs::write(note_of(&opened), &before.to_string()[..7]).unwrap();
+    std::fs::write(note_of(&opened), "1475215").unwrap();
     undo(&platform, &opened, None).await.unwrap();
     assert_eq!(everything(&opened), whole);
     assert!(!note_of(&opened).exists());
@@ -193,4 +193,43 @@ async fn who_waits_for_another_process_is_told_so() {
         ..Place::default()
     };
     write(&platform.services, at, "other", "").await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_gets_past_a_recovery_that_failed_in_a_closing() {
+    let platform = TestPlatform::new().await;
+    let opened = open(&platform, "work").await;
+    write(&platform.services, place(&opened), "file", "whole\n")
+        .await
+        .unwrap();
+    let whole = everything(&opened);
+    let before = checkpoints(&platform, &opened).await.checkpoints[0].checkpoint.id;
+    put(&opened, "file", "half\n");
+    // There is no such checkpoint, so the tree cannot be closed.
+    std::fs::write(note_of(&opened), "1".repeat(40)).unwrap();
+
+    let restarted = platform.another_process();
+    let at_work = lock(&platform, id(&opened));
+    let (progress, mut steps) = Progress::watched();
+    let request = CloseRequest {
+        workspace: reference(&opened),
+        confirm: false,
+    };
+    let workspaces = restarted.workspaces.clone();
+    let closing = tokio::spawn(async move { workspaces.close(&local(), request, &progress).await });
+    let waits = steps.wait_for(|step| step.message.starts_with("waiting for"));
+    waits.await.unwrap();
+    let (services, request) = (restarted.clone(), on(&platform, "work"));
+    let mut opening = tokio::spawn(async move { try_open(&services, request).await });
+    // It has to wait as well, so this ends by the clock.
+    let early = tokio::time::timeout(std::time::Duration::from_millis(50), &mut opening).await;
+    assert!(early.is_err(), "{early:?}");
+    drop(at_work);
+    assert!(closing.await.unwrap().is_err());
+    assert!(opening.await.unwrap().is_err());
+
+    std::fs::write(note_of(&opened), before.to_string()).unwrap();
+    let again = try_open(&restarted, on(&platform, "work")).await.unwrap();
+    assert!(again.reused);
+    assert_eq!(everything(&opened), whole);
 }

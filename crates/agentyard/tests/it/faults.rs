@@ -19,7 +19,7 @@ use yard::{Yard, git};
 const KILLS: usize = 200;
 
 /// So many servers are killed side by side, each with a data directory of its own.
-const YARDS: usize = 4;
+const YARDS: usize = 8;
 
 /// In each yard, one more than there may be workspaces, so that one is always closed for another.
 const AGENTS: usize = 4;
@@ -41,10 +41,14 @@ macro_rules! what_was_acknowledged_survives_every_kill {
 }
 
 what_was_acknowledged_survives_every_kill! {
-    what_was_acknowledged_survives_every_kill: 0,
-    what_was_acknowledged_survives_more_kills: 1,
-    what_was_acknowledged_survives_still_more_kills: 2,
-    what_was_acknowledged_survives_all_kills: 3
+    what_was_acknowledged_survives_every_kill_of_yard_0: 0,
+    what_was_acknowledged_survives_every_kill_of_yard_1: 1,
+    what_was_acknowledged_survives_every_kill_of_yard_2: 2,
+    what_was_acknowledged_survives_every_kill_of_yard_3: 3,
+    what_was_acknowledged_survives_every_kill_of_yard_4: 4,
+    what_was_acknowledged_survives_every_kill_of_yard_5: 5,
+    what_was_acknowledged_survives_every_kill_of_yard_6: 6,
+    what_was_acknowledged_survives_every_kill_of_yard_7: 7
 }
 
 fn kill_again_and_again(kills: usize, seed: u64) {
