@@ -24,7 +24,15 @@ pub(crate) struct CommitRange {
 
 /// Decides where a walk goes on, to follow the history of something smaller than the whole tree.
 pub(crate) trait Simplify {
-    fn keep(&mut self, history: &History<'_>, commit: Node, parents: &[Parent]) -> Result<Keep, Error>;
+    /// `any_relevant` tells of more than the parents that are followed: as in git, of the second one, too, where only
+    /// the first is.
+    fn keep(
+        &mut self,
+        history: &History<'_>,
+        commit: Node,
+        parents: &[Parent],
+        any_relevant: bool,
+    ) -> Result<Keep, Error>;
 }
 
 /// A parent, as seen from the commit that the walk is at.
@@ -195,8 +203,11 @@ impl<'walk, 'repo> Walk<'walk, 'repo> {
             self.parents(node)?
         };
         let seen_from_here: Vec<Parent> = parents.iter().map(|&parent| self.parent(parent)).collect();
+        let second = self.history.commit(node).parents.get(1).copied();
+        let any_relevant = seen_from_here.iter().any(|parent| parent.relevant)
+            || second.is_some_and(|second| self.parent(second).relevant);
         let keep = match &mut self.simplify {
-            Some(simplify) => simplify.keep(self.history, node, &seen_from_here)?,
+            Some(simplify) => simplify.keep(self.history, node, &seen_from_here, any_relevant)?,
             None => Keep::Commit,
         };
         match keep {

@@ -94,7 +94,13 @@ impl<'repo> PathFilter<'repo> {
 impl Simplify for PathFilter<'_> {
     /// git's default: a merge that took the path from one parent follows that one alone. A parent outside the
     /// range is not followed, and counts only where there is no other.
-    fn keep(&mut self, history: &History<'_>, commit: Node, parents: &[Parent]) -> Result<Keep, Error> {
+    fn keep(
+        &mut self,
+        history: &History<'_>,
+        commit: Node,
+        parents: &[Parent],
+        any_relevant: bool,
+    ) -> Result<Keep, Error> {
         let here = self.entry(history.commit(commit).tree)?;
         if parents.is_empty() {
             return Ok(if here.is_some() {
@@ -113,8 +119,7 @@ impl Simplify for PathFilter<'_> {
                 (false, false) => changed_outside = true,
             }
         }
-        let has_inside = parents.iter().any(|parent| parent.relevant);
-        let changed = if has_inside {
+        let changed = if any_relevant {
             changed_inside
         } else {
             changed_outside
