@@ -32,6 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(GRACE.as_secs() + 8);
 /// What bubblewrap begins its complaints with.
 const COMPLAINT: &[u8] = b"bwrap: ";
 
+/// How long they are at most.
+const MAX_COMPLAINT_BYTES: usize = 4096;
+
 /// The pipes that a command writes to.
 #[derive(Debug)]
 pub(crate) struct Pipes {
@@ -298,13 +301,22 @@ impl Led {
         if self.said > self.limits.output_bytes {
             self.kill_because(EndCause::OutputLimit);
         }
-        let is_first = stream == Stream::Stderr && !self.has_complained;
-        self.has_complained |= stream == Stream::Stderr;
-        if is_first && self.confinement.watch.is_some() && bytes.starts_with(COMPLAINT) {
-            self.held = bytes;
+        if stream == Stream::Stderr && self.may_be_complaint(&bytes) {
+            self.held.extend(bytes);
             return None;
         }
+        if stream == Stream::Stderr && !self.held.is_empty() {
+            self.held.extend(bytes);
+            return self.leftover();
+        }
         Some(Event::Output(stream, bytes))
+    }
+
+    /// Whether this may be why bubblewrap could not start the command, which it tells as the first thing and in pieces.
+    fn may_be_complaint(&mut self, bytes: &[u8]) -> bool {
+        let is_first = !std::mem::replace(&mut self.has_complained, true);
+        let begins = is_first && self.confinement.watch.is_some() && bytes.starts_with(COMPLAINT);
+        begins || (!self.held.is_empty() && self.held.len() + bytes.len() < MAX_COMPLAINT_BYTES)
     }
 
     fn understand(&mut self, report: Report) {
