@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 
 mod command;
+mod egress;
 mod host;
 mod machine;
 pub mod namespace;
@@ -19,6 +20,10 @@ mod sandbox;
 
 pub use command::{
     Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Stream, Usage,
+};
+pub use egress::{
+    Addresses, Denied, EGRESS_PORT, Egress, EgressBounds, EgressSettings, InvalidEgress, Serving,
+    egress_environment,
 };
 pub use host::{Host, LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
