@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use agentyard_sandbox::{
     Bubblewrap, BubblewrapSettings, Command, CommandError, Egress, EgressSettings, Network, SANDBOX_USER,
+    Sandbox as _,
 };
 
 use crate::support::{Place, bubblewrap, run_in, settings};
@@ -66,6 +67,47 @@ async fn whoever_may_reach_others_finds_a_proxy() {
     command.network = Network::Registry;
     let outcome = run_in(&sandbox, command).await.unwrap();
     assert!(outcome.stdout().starts_with("HTTP/1.1 403"), "{outcome:?}");
-    let refused = run_in(&bubblewrap(), Command { network: Network::Full, ..place.shell("true") }).await;
-    assert!(matches!(refused, Err(CommandError::Refused { .. })), "{refused:?}");
+    let refused = run_in(
+        &bubblewrap(),
+        Command {
+            network: Network::Full,
+            ..place.shell("true")
+        },
+    )
+    .await;
+    assert!(
+        matches!(refused, Err(CommandError::Refused { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn every_wall_stands_when_it_is_tried() {
+    let enforcement = bubblewrap().enforcement().await;
+    assert_eq!(enforcement.breaches, []);
+    assert_eq!(enforcement.weaker, []);
+    assert!(
+        enforcement
+            .holds
+            .iter()
+            .any(|wall| wall.starts_with("memory, processes: cgroup"))
+    );
+    assert!(enforcement.holds.len() > 12, "{enforcement:?}");
+}
+
+#[tokio::test]
+async fn without_bubblewrap_nothing_is_run() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let sandbox = Bubblewrap::new(BubblewrapSettings {
+        search_path: nowhere.path().into(),
+        ..settings()
+    });
+    let error = run_in(&sandbox, Place::new().shell("true")).await.unwrap_err();
+    let CommandError::Refused { reason, remedy } = error else {
+        panic!("{error}");
+    };
+    assert!(reason.contains("bwrap") && remedy.contains("install bubblewrap"));
+    let enforcement = sandbox.enforcement().await;
+    assert_eq!(enforcement.breaches.len(), 1);
+    assert_eq!(enforcement.breaches[0].reason, reason);
 }
