@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plan::{Argument, Plan, Rlimits, Source, Stage};
+use super::plan::{Argument, Plan, Rlimits, ShownOwners, Source, Stage};
 use super::system::Shown;
 use crate::command::{Access, Command, CommandError, Limits, Network};
 use crate::egress::{EGRESS_PORT, egress_environment};
@@ -140,7 +140,7 @@ impl Words {
         self.arguments.extend(words);
     }
 
-    fn stage(&mut self, source: Source, owners: Option<usize>) -> Argument {
+    fn stage(&mut self, source: Source, owners: Option<ShownOwners>) -> Argument {
         self.stages.push(Stage { source, owners });
         Argument::Stage(self.stages.len() - 1)
     }
@@ -219,7 +219,11 @@ impl Words {
         }
         for (place, mount) in command.mounts.iter().enumerate() {
             let source = if facts.is_root {
-                let owners = facts.owners.get(place).copied().flatten();
+                let namespace = facts.owners.get(place).copied().flatten();
+                let owners = namespace.map(|namespace| ShownOwners {
+                    namespace,
+                    is_needed: mount.access == Access::ReadWrite,
+                });
                 self.stage(Source::Descriptor(place), owners)
             } else {
                 Argument::PathOf(place)

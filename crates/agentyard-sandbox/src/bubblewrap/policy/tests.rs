@@ -36,7 +36,7 @@ fn facts(shown: &[Shown]) -> Facts<'_> {
         shown,
         identity: (7, 8),
         is_root: true,
-        owners: vec![Some(2), None],
+        owners: vec![Some(2), Some(3)],
         hidden: Vec::new(),
         groups: None,
         role: Role::Command,
@@ -80,8 +80,20 @@ fn root_stages_what_the_user_cannot_reach_and_shows_its_owner_as_that_user() {
         plan.stages,
         [
             stage(Source::Path("/root/.rustup".to_owned()), None),
-            stage(Source::Descriptor(0), Some(2)),
-            stage(Source::Descriptor(1), None),
+            stage(
+                Source::Descriptor(0),
+                Some(ShownOwners {
+                    namespace: 2,
+                    is_needed: true,
+                })
+            ),
+            stage(
+                Source::Descriptor(1),
+                Some(ShownOwners {
+                    namespace: 3,
+                    is_needed: false,
+                })
+            ),
         ]
     );
     in_order(

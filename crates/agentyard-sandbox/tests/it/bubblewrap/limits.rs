@@ -51,9 +51,9 @@ async fn files_are_limited_in_size_and_number() {
     let script = "head -c 3M /dev/zero > large; ls -l large | cut -d' ' -f5; ulimit -n; ulimit -c";
     let mut command = place.shell(script);
     command.limits.file_bytes = MEBIBYTE;
-    command.limits.open_files = 50;
+    command.limits.open_files = 70;
     let outcome = run_in(&bubblewrap(), command).await.unwrap();
-    assert_eq!(outcome.stdout(), "1048576\n50\n0\n");
+    assert_eq!(outcome.stdout(), "1048576\n70\n0\n");
 }
 
 #[tokio::test]
