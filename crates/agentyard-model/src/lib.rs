@@ -24,9 +24,11 @@ mod repos;
 mod token;
 mod workspaces;
 
+mod addresses;
 mod page;
 mod secret;
 
+pub use addresses::ReservedAddress;
 pub use audit::{AuditEvent, AuditFilter, AuditRecord, Outcome};
 pub use caller::{Caller, Denied, RequestId, Subject};
 pub use delegation::{Delegated, MAX_DELEGATION_DEPTH};

@@ -6,6 +6,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod bubblewrap;
+mod egress;
 mod host;
 mod support;
 
