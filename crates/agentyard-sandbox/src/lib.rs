@@ -16,6 +16,7 @@ mod egress;
 mod host;
 mod machine;
 pub mod namespace;
+mod podman;
 mod sandbox;
 
 pub use command::{
@@ -27,4 +28,5 @@ pub use egress::{
 };
 pub use host::{Host, LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
+pub use podman::{IMAGE_REGISTRIES, ImageName, InvalidImage, Podman, PodmanSettings, choose_image};
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};

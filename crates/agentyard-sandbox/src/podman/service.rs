@@ -1,0 +1,271 @@
+//! Podman itself: a service of ours, or one that is there already.
+//!
+//! A service of ours is a command on the host like any other, so it ends with the server, however that ends, and every
+//! container ends with it: all are its descendants, and its leader finds them. What podman has noted about them on disk
+//! stays; the next server takes that away.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use super::PodmanSettings;
+use super::api::{Api, ApiError, clean};
+use super::seccomp;
+use super::specification::LABEL;
+use crate::command::{Access, Command, CommandError, Event, Limits, Mount, Network};
+use crate::host::Host;
+use crate::sandbox::{Running, Sandbox as _};
+
+/// For how long a service may run; the next command then starts another.
+const LIFETIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// How long it may take to answer for the first time.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often it is asked whether it answers.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// How much of what it says is kept, for when it ends.
+const MAX_WORDS: usize = 2000;
+
+/// Where podman's filter of system calls may be.
+const SECCOMP_PROFILES: &[&str] = &[
+    "/etc/containers/seccomp.json",
+    "/usr/share/containers/seccomp.json",
+];
+
+/// Podman, reachable.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) api: Api,
+    /// By which containers of this server are known.
+    pub(super) server: String,
+    pub(super) seccomp_profile: Option<PathBuf>,
+    /// Looks after a service of ours, and tells its last words.
+    keeper: Option<JoinHandle<String>>,
+    containers: AtomicU64,
+}
+
+impl Service {
+    /// Starts podman where it must be, and takes away what servers have left that are gone.
+    pub(super) async fn start(settings: &PodmanSettings) -> Result<Self, CommandError> {
+        make_directory(&settings.directory).map_err(CommandError::Prepare)?;
+        let (socket, keeper) = match &settings.socket {
+            Some(socket) => (socket.clone(), None),
+            None => {
+                let socket = settings.directory.join(format!("{}.sock", std::process::id()));
+                let running = start_own(settings, &socket).await?;
+                (socket, Some(tokio::spawn(keep(running))))
+            }
+        };
+        let service = Self {
+            api: Api::new(socket),
+            server: identity(std::process::id()).map_err(CommandError::Prepare)?,
+            seccomp_profile: write_seccomp_profile(&settings.directory),
+            keeper,
+            containers: AtomicU64::new(0),
+        };
+        service.answers().await?;
+        service.sweep().await.map_err(|error| refused(&error))?;
+        Ok(service)
+    }
+
+    /// Whether it is still there; one that is not ours is asked when it is needed.
+    pub(super) fn is_alive(&self) -> bool {
+        self.keeper.as_ref().is_none_or(|keeper| !keeper.is_finished())
+    }
+
+    /// A name for another container.
+    pub(super) fn container_name(&self) -> String {
+        let number = self.containers.fetch_add(1, Ordering::Relaxed);
+        format!("agentyard-{}-{number}", self.server)
+    }
+
+    async fn answers(&self) -> Result<(), CommandError> {
+        let started = tokio::time::Instant::now();
+        loop {
+            let Err(error) = self.api.get("/containers/json?limit=1").await else {
+                return Ok(());
+            };
+            if !self.is_alive() || started.elapsed() > PATIENCE {
+                return Err(refused(&error));
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
+    /// Removes containers of servers that are gone. Those of a server that cannot be seen from here are left alone.
+    async fn sweep(&self) -> Result<(), ApiError> {
+        let filters = json!({ "label": [LABEL] }).to_string();
+        let filters = percent_encoding::utf8_percent_encode(&filters, percent_encoding::NON_ALPHANUMERIC);
+        let found = self
+            .api
+            .get(&format!("/containers/json?all=true&filters={filters}"))
+            .await?;
+        for container in found.as_array().into_iter().flatten() {
+            let server = container["Labels"][LABEL].as_str().unwrap_or_default();
+            let Some(id) = container["Id"].as_str().filter(|_| is_gone(server)) else {
+                continue;
+            };
+            match self
+                .api
+                .delete(&format!("/containers/{id}?force=true&v=true"))
+                .await
+            {
+                Err(error) if !error.is_missing() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.abort();
+        }
+    }
+}
+
+/// Podman cannot be used, and this is why.
+pub(super) fn refused(error: &ApiError) -> CommandError {
+    CommandError::Refused {
+        reason: error.to_string(),
+        remedy: "run `agentyard doctor`, or use another `sandbox.backend`".to_owned(),
+    }
+}
+
+async fn start_own(settings: &PodmanSettings, socket: &Path) -> Result<Running, CommandError> {
+    let directory = &settings.directory;
+    let configuration = directory.join("containers.conf");
+    let prepare = || -> io::Result<Mount> {
+        fs::write(&configuration, containers_conf())?;
+        Ok(Mount {
+            source: fs::File::open(directory)?.into(),
+            host_path: directory.clone(),
+            at: directory.clone(),
+            access: Access::ReadWrite,
+        })
+    };
+    let mount = prepare().map_err(CommandError::Prepare)?;
+    // One that a server of the same number has left.
+    let _ = fs::remove_file(socket);
+    let mut arguments = settings.storage.clone();
+    arguments.extend(["system", "service", "--time=0"].map(str::to_owned));
+    arguments.push(format!("unix://{}", socket.display()));
+    let mut environment = settings.environment.clone();
+    environment.push(("CONTAINERS_CONF".to_owned(), configuration.display().to_string()));
+    let command = Command {
+        program: "podman".to_owned(),
+        arguments,
+        mounts: vec![mount],
+        directory: directory.clone(),
+        hidden: Vec::new(),
+        environment,
+        input: Vec::new(),
+        network: Network::Full,
+        limits: Limits {
+            duration: LIFETIME,
+            output_bytes: u64::MAX,
+            ..Limits::default()
+        },
+    };
+    Host::new(settings.leader.clone()).start(command).await
+}
+
+/// Listens to a service of ours until it ends.
+async fn keep(mut running: Running) -> String {
+    let mut words = String::new();
+    loop {
+        match running.next().await {
+            Ok(Event::Output(_, bytes)) => {
+                words.push_str(&clean(&String::from_utf8_lossy(&bytes)));
+                let excess = words.len().saturating_sub(MAX_WORDS);
+                words = words.chars().skip(excess).collect();
+            }
+            Ok(Event::Ended(_)) | Err(_) => return words,
+        }
+    }
+}
+
+/// What podman is told about this machine. The containers' own limits are said for each.
+fn containers_conf() -> String {
+    let unified = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+    let has_systemd = Path::new("/run/systemd/system").exists();
+    let manager = if has_systemd { "systemd" } else { "cgroupfs" };
+    // On older hierarchies only this one knows all controllers.
+    let runtime = if unified { "" } else { "runtime = \"runc\"\n" };
+    format!(
+        "[containers]\nbase_hosts_file = \"none\"\nhttp_proxy = false\ndefault_ulimits = [\"nofile=1024:1024\"]\n\n\
+         [engine]\ncgroup_manager = \"{manager}\"\nevents_logger = \"none\"\n{runtime}"
+    )
+}
+
+fn write_seccomp_profile(directory: &Path) -> Option<PathBuf> {
+    let theirs = SECCOMP_PROFILES
+        .iter()
+        .find_map(|path| fs::read_to_string(path).ok())?;
+    let path = directory.join("seccomp.json");
+    fs::write(&path, seccomp::profile(&theirs)?).ok()?;
+    Some(path)
+}
+
+fn make_directory(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Which process of which machine: its namespace, its number and when it started.
+fn identity(process: u32) -> io::Result<String> {
+    let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    let start = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.split_whitespace().nth(19));
+    Ok(format!("{namespace}-{process}-{}", start.unwrap_or("0")))
+}
+
+/// Whether a server that could be seen from here is not there any more.
+fn is_gone(server: &str) -> bool {
+    let mut parts = server.split('-');
+    let (Some(namespace), Some(process)) = (parts.next(), parts.next()) else {
+        return false;
+    };
+    let is_here = fs::metadata("/proc/self/ns/pid").is_ok_and(|own| own.ino().to_string() == namespace);
+    let Some(process) = process.parse().ok().filter(|_| is_here) else {
+        return false;
+    };
+    match identity(process) {
+        Ok(now) => now != server,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// The first process of a container, as this machine numbers it.
+pub(super) fn first_process(inspected: &Value) -> Option<rustix::process::Pid> {
+    let number = inspected["State"]["Pid"].as_i64()?;
+    rustix::process::Pid::from_raw(i32::try_from(number).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_servers_of_this_machine_can_be_gone() {
+        let own = identity(std::process::id()).unwrap();
+        assert!(!is_gone(&own));
+        let (rest, _) = own.rsplit_once('-').unwrap();
+        assert!(is_gone(&format!("{rest}-1")));
+        for text in ["", "x", "1-1-1", "4026531836"] {
+            assert!(!is_gone(text), "{text}");
+        }
+    }
+}
