@@ -152,6 +152,7 @@ impl Podman {
         if let Some(service) = known.as_ref().filter(|service| service.is_alive()) {
             return Ok(Arc::clone(service));
         }
+        *known = None;
         let service = Arc::new(Service::start(&self.settings).await?);
         *known = Some(Arc::clone(&service));
         Ok(service)

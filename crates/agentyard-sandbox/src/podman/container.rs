@@ -16,7 +16,7 @@ use super::output::Output;
 use super::service::Service;
 use super::usage::Meter;
 use crate::command::{CommandError, EndCause, Event, Exit, Limits, Stream};
-use crate::egress::Serving;
+use crate::egress::{Denied, Serving};
 use crate::sandbox::{Awaited, Process};
 
 /// How long a command has to end once it was asked to.
@@ -73,7 +73,7 @@ pub(super) struct Contained {
     timer: Instant,
     cause: EndCause,
     was_killed: bool,
-    /// Its way out, for as long as it runs.
+    /// Its way out.
     serving: Option<Serving>,
 }
 
@@ -101,15 +101,6 @@ impl Container {
 
     pub(super) fn service(&self) -> &Service {
         &self.service
-    }
-
-    async fn ran_out_of_memory(&self) -> bool {
-        let inspected = self
-            .service
-            .api
-            .get(&format!("/containers/{}/json", self.name))
-            .await;
-        inspected.is_ok_and(|inspected| inspected["State"]["OOMKilled"] == true)
     }
 
     /// Sends a signal in the background; whether it arrived is seen by what happens.
@@ -175,7 +166,7 @@ impl Contained {
     pub(super) async fn next_event(&mut self) -> Result<Event, CommandError> {
         loop {
             if let (Some(number), None) = (self.ended_with, &self.output) {
-                return Ok(Event::Ended(self.finish(number).await));
+                return Ok(Event::Ended(self.finish(number)));
             }
             tokio::select! {
                 piece = next_piece(&mut self.output) => match piece {
@@ -235,12 +226,10 @@ impl Contained {
         Ok(())
     }
 
-    async fn finish(&mut self, number: i64) -> Exit {
+    fn finish(&mut self, number: i64) -> Exit {
         let duration = self.started.elapsed();
-        self.serving = None;
-        if let (EndCause::Itself, 1.., Some(container)) = (self.cause, number, &self.container)
-            && container.ran_out_of_memory().await
-        {
+        let usage = self.meter.read();
+        if self.cause == EndCause::Itself && number != 0 && self.meter.ran_out_of_memory() {
             self.cause = EndCause::MemoryLimit;
         }
         if self.afterwards == Afterwards::Removed {
@@ -252,7 +241,7 @@ impl Contained {
             signal,
             duration,
             cause: self.cause,
-            usage: self.meter.read(),
+            usage,
         }
     }
 
@@ -273,6 +262,10 @@ impl Process for Contained {
 
     fn stop(&mut self) {
         self.stop_because(EndCause::Stopped);
+    }
+
+    fn denied(&self) -> Vec<Denied> {
+        self.serving.as_ref().map(Serving::denied).unwrap_or_default()
     }
 }
 

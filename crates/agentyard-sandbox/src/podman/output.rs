@@ -75,7 +75,7 @@ mod tests {
     async fn pieces_come_whole_however_they_were_cut() {
         let packed = b"\x01\0\0\0\0\0\0\x02hi\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\x03err";
         for cut in 1..packed.len() {
-            let halves = packed[..cut].chain(&packed[cut..]);
+            let halves = tokio::io::AsyncReadExt::chain(&packed[..cut], &packed[cut..]);
             let mut output = Output::new(halves);
             let (mut out, mut err) = (Vec::new(), Vec::new());
             while let Some((stream, bytes)) = output.next().await.unwrap() {

@@ -4,11 +4,13 @@
 //! container ends with it: all are its descendants, and its leader finds them. What podman has noted about them on disk
 //! stays; the next server takes that away.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -31,8 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is asked whether it answers.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// How much of what it says is kept, for when it ends.
-const MAX_WORDS: usize = 2000;
+/// The longest path that a socket can have.
+const MAX_SOCKET_PATH: usize = 107;
 
 /// Where podman's filter of system calls may be.
 const SECCOMP_PROFILES: &[&str] = &[
@@ -40,35 +42,54 @@ const SECCOMP_PROFILES: &[&str] = &[
     "/usr/share/containers/seccomp.json",
 ];
 
+/// Numbers the services of this process, and tells those that are there.
+static SERVICES: Mutex<(u64, BTreeSet<u64>)> = Mutex::new((0, BTreeSet::new()));
+
 /// Podman, reachable.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) api: Api,
-    /// By which containers of this server are known.
+    /// By which containers of this service are known.
     pub(super) server: String,
+    keeper: Keeper,
     pub(super) seccomp_profile: Option<PathBuf>,
-    /// Looks after a service of ours, and tells its last words.
-    keeper: Option<JoinHandle<String>>,
     containers: AtomicU64,
+}
+
+/// What looks after a service, for as long as it is there.
+#[derive(Debug)]
+enum Keeper {
+    /// One of ours. The task ends with it, and tells its last words.
+    Own(JoinHandle<String>),
+    /// One that was there before us.
+    Foreign { _registration: Registration },
 }
 
 impl Service {
     /// Starts podman where it must be, and takes away what servers have left that are gone.
     pub(super) async fn start(settings: &PodmanSettings) -> Result<Self, CommandError> {
         make_directory(&settings.directory).map_err(CommandError::Prepare)?;
+        let registration = Registration::new();
+        let identity = identity(std::process::id()).map_err(CommandError::Prepare)?;
+        let server = format!("{identity}-{}", registration.0);
         let (socket, keeper) = match &settings.socket {
-            Some(socket) => (socket.clone(), None),
+            Some(socket) => {
+                let keeper = Keeper::Foreign {
+                    _registration: registration,
+                };
+                (socket.clone(), keeper)
+            }
             None => {
-                let socket = settings.directory.join(format!("{}.sock", std::process::id()));
+                let socket = socket_path(&settings.directory, &server).map_err(CommandError::Prepare)?;
                 let running = start_own(settings, &socket).await?;
-                (socket, Some(tokio::spawn(keep(running))))
+                (socket, Keeper::Own(tokio::spawn(keep(running, registration))))
             }
         };
-        let service = Self {
+        let mut service = Self {
             api: Api::new(socket),
-            server: identity(std::process::id()).map_err(CommandError::Prepare)?,
-            seccomp_profile: write_seccomp_profile(&settings.directory),
+            server,
             keeper,
+            seccomp_profile: write_seccomp_profile(&settings.directory),
             containers: AtomicU64::new(0),
         };
         service.answers().await?;
@@ -78,7 +99,10 @@ impl Service {
 
     /// Whether it is still there; one that is not ours is asked when it is needed.
     pub(super) fn is_alive(&self) -> bool {
-        self.keeper.as_ref().is_none_or(|keeper| !keeper.is_finished())
+        match &self.keeper {
+            Keeper::Own(task) => !task.is_finished(),
+            Keeper::Foreign { .. } => true,
+        }
     }
 
     /// A name for another container.
@@ -87,16 +111,21 @@ impl Service {
         format!("agentyard-{}-{number}", self.server)
     }
 
-    async fn answers(&self) -> Result<(), CommandError> {
+    async fn answers(&mut self) -> Result<(), CommandError> {
         let started = tokio::time::Instant::now();
         loop {
             let Err(error) = self.api.get("/containers/json?limit=1").await else {
                 return Ok(());
             };
-            if !self.is_alive() || started.elapsed() > PATIENCE {
-                return Err(refused(&error));
+            match &mut self.keeper {
+                Keeper::Own(task) if task.is_finished() => {
+                    let words = task.await.unwrap_or_default();
+                    return Err(refused(&ApiError::Broken(words)));
+                }
+                _ if started.elapsed() > PATIENCE => return Err(refused(&error)),
+                Keeper::Own(_) => tokio::time::sleep(INTERVAL).await,
+                Keeper::Foreign { .. } => return Err(refused(&error)),
             }
-            tokio::time::sleep(INTERVAL).await;
         }
     }
 
@@ -128,10 +157,34 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.abort();
+        if let Keeper::Own(task) = &self.keeper {
+            task.abort();
         }
     }
+}
+
+/// A service's place among those of this process.
+#[derive(Debug)]
+struct Registration(u64);
+
+impl Registration {
+    fn new() -> Self {
+        let mut services = services();
+        services.0 += 1;
+        let number = services.0;
+        services.1.insert(number);
+        Self(number)
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        services().1.remove(&self.0);
+    }
+}
+
+fn services() -> MutexGuard<'static, (u64, BTreeSet<u64>)> {
+    SERVICES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Podman cannot be used, and this is why.
@@ -155,8 +208,6 @@ async fn start_own(settings: &PodmanSettings, socket: &Path) -> Result<Running, 
         })
     };
     let mount = prepare().map_err(CommandError::Prepare)?;
-    // One that a server of the same number has left.
-    let _ = fs::remove_file(socket);
     let mut arguments = settings.storage.clone();
     arguments.extend(["system", "service", "--time=0"].map(str::to_owned));
     arguments.push(format!("unix://{}", socket.display()));
@@ -180,17 +231,15 @@ async fn start_own(settings: &PodmanSettings, socket: &Path) -> Result<Running, 
     Host::new(settings.leader.clone()).start(command).await
 }
 
-/// Listens to a service of ours until it ends.
-async fn keep(mut running: Running) -> String {
+/// Looks after a service of ours until it ends, and keeps the last that it says: why it could not begin.
+async fn keep(mut running: Running, _registration: Registration) -> String {
     let mut words = String::new();
     loop {
         match running.next().await {
-            Ok(Event::Output(_, bytes)) => {
-                words.push_str(&clean(&String::from_utf8_lossy(&bytes)));
-                let excess = words.len().saturating_sub(MAX_WORDS);
-                words = words.chars().skip(excess).collect();
-            }
-            Ok(Event::Ended(_)) | Err(_) => return words,
+            Ok(Event::Output(_, bytes)) => words = clean(&String::from_utf8_lossy(&bytes)),
+            Ok(Event::Ended(_)) => return words,
+            Err(CommandError::Start { program, source }) => return format!("`{program}`: {source}"),
+            Err(error) => return error.to_string(),
         }
     }
 }
@@ -217,6 +266,26 @@ fn write_seccomp_profile(directory: &Path) -> Option<PathBuf> {
     Some(path)
 }
 
+/// Where a service of ours listens. Sockets of those that are gone are removed.
+fn socket_path(directory: &Path, server: &str) -> io::Result<PathBuf> {
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_suffix(".sock"));
+        if owner.is_some_and(is_gone) {
+            // Somebody else may have come first.
+            let _ = fs::remove_file(directory.join(&name));
+        }
+    }
+    let path = directory.join(format!("{server}.sock"));
+    if path.as_os_str().len() > MAX_SOCKET_PATH {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidFilename,
+            format!("{} is too long for a socket", path.display()),
+        ));
+    }
+    Ok(path)
+}
+
 fn make_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -232,18 +301,20 @@ fn identity(process: u32) -> io::Result<String> {
     Ok(format!("{namespace}-{process}-{}", start.unwrap_or("0")))
 }
 
-/// Whether a server that could be seen from here is not there any more.
+/// Whether a service that could be seen from here is not there any more.
 fn is_gone(server: &str) -> bool {
-    let mut parts = server.split('-');
-    let (Some(namespace), Some(process)) = (parts.next(), parts.next()) else {
+    let parts: Vec<&str> = server.split('-').collect();
+    let [namespace, process, start, number] = parts[..] else {
         return false;
     };
     let is_here = fs::metadata("/proc/self/ns/pid").is_ok_and(|own| own.ino().to_string() == namespace);
-    let Some(process) = process.parse().ok().filter(|_| is_here) else {
+    let (Ok(process), Ok(number)) = (process.parse::<u32>(), number.parse()) else {
         return false;
     };
     match identity(process) {
-        Ok(now) => now != server,
+        _ if !is_here => false,
+        Ok(now) if now != format!("{namespace}-{process}-{start}") => true,
+        Ok(_) => process == std::process::id() && !services().1.contains(&number),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
@@ -259,12 +330,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_servers_of_this_machine_can_be_gone() {
+    fn only_services_of_this_machine_can_be_gone() {
         let own = identity(std::process::id()).unwrap();
-        assert!(!is_gone(&own));
+        let registration = Registration::new();
+        let number = registration.0;
+        assert!(!is_gone(&format!("{own}-{number}")));
+        drop(registration);
+        assert!(is_gone(&format!("{own}-{number}")));
         let (rest, _) = own.rsplit_once('-').unwrap();
-        assert!(is_gone(&format!("{rest}-1")));
-        for text in ["", "x", "1-1-1", "4026531836"] {
+        assert!(is_gone(&format!("{rest}-1-{number}")));
+        for text in ["", "x", "1-1-1-1", "4026531836", own.as_str()] {
             assert!(!is_gone(text), "{text}");
         }
     }

@@ -14,7 +14,9 @@ use crate::command::Usage;
 pub(super) struct Meter {
     peak: Option<File>,
     cpu: Option<File>,
+    kills: Option<File>,
     last: Usage,
+    ran_out_of_memory: bool,
 }
 
 impl Meter {
@@ -28,7 +30,8 @@ impl Meter {
         Self {
             peak: open("memory", "memory.max_usage_in_bytes", "memory.peak"),
             cpu: open("cpuacct", "cpuacct.usage", "cpu.stat"),
-            last: Usage::default(),
+            kills: open("memory", "memory.oom_control", "memory.events"),
+            ..Self::default()
         }
     }
 
@@ -45,7 +48,18 @@ impl Meter {
         if let Some(cpu) = self.cpu.as_ref().and_then(text).and_then(|text| cpu_time(&text)) {
             self.last.cpu = Some(cpu);
         }
+        let kills = self
+            .kills
+            .as_ref()
+            .and_then(text)
+            .and_then(|text| number(&text, "oom_kill "));
+        self.ran_out_of_memory |= kills.is_some_and(|kills| kills > 0);
         self.last
+    }
+
+    /// Whether the kernel had to kill one of its processes, as far as was seen.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        self.ran_out_of_memory
     }
 }
 
@@ -79,8 +93,13 @@ fn cpu_time(text: &str) -> Option<Duration> {
     if let Ok(nanoseconds) = text.trim().parse() {
         return Some(Duration::from_nanos(nanoseconds));
     }
-    let microseconds = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
-    Some(Duration::from_micros(microseconds.trim().parse().ok()?))
+    number(text, "usage_usec ").map(Duration::from_micros)
+}
+
+/// A number in a table.
+fn number(table: &str, name: &str) -> Option<u64> {
+    let found = table.lines().find_map(|line| line.strip_prefix(name))?;
+    found.trim().parse().ok()
 }
 
 #[cfg(test)]

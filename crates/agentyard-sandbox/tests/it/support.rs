@@ -81,10 +81,14 @@ impl Place {
 }
 
 pub(crate) fn host() -> Host {
-    Host::new(LeaderProgram {
+    Host::new(leader())
+}
+
+pub(crate) fn leader() -> LeaderProgram {
+    LeaderProgram {
         program: std::env::current_exe().unwrap(),
         arguments: ["--exact", "leader", "--nocapture"].map(Into::into).to_vec(),
-    })
+    }
 }
 
 pub(crate) async fn run(command: Command) -> Result<Outcome, CommandError> {
