@@ -27,7 +27,7 @@ use tokio::sync::Mutex;
 
 use crate::command::{Access, Command, CommandError, Event, Limits, Mount, Network};
 use crate::egress::Egress;
-use crate::host::LeaderProgram;
+use crate::leader::LeaderProgram;
 use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
 use container::{Afterwards, Contained, Container, Parts, Unstarted};
 pub use image::{IMAGE_REGISTRIES, ImageName, InvalidImage, choose_image};
