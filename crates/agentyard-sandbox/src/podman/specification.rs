@@ -1,6 +1,6 @@
 //! What podman is told about a container. Nothing here runs anything.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -53,6 +53,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) server: &'a str,
     pub(super) image: &'a str,
     pub(super) image_environment: &'a [(String, String)],
+    /// Where podman finds each of the command's mounts.
+    pub(super) sources: &'a [PathBuf],
     pub(super) identity: Identity,
     pub(super) seccomp_profile: Option<&'a Path>,
     /// How many processes of one user this machine lets the server give away.
@@ -90,7 +92,7 @@ pub(super) fn specification(command: &Command, around: &Surroundings<'_>) -> Val
         "ipcns": { "nsmode": "private" },
         "pidns": { "nsmode": "private" },
         "utsns": { "nsmode": "private" },
-        "mounts": mounts(command),
+        "mounts": mounts(command, around.sources),
         "mask": command.hidden,
         "shm_size": command.limits.memory_bytes.min(MAX_SHARED_BYTES),
         "log_configuration": { "driver": "none" },
@@ -181,7 +183,7 @@ pub(super) fn search_path(command: &Command, around: &Surroundings<'_>) -> Strin
     directories.collect::<Vec<_>>().join(":")
 }
 
-fn mounts(command: &Command) -> Vec<Value> {
+fn mounts(command: &Command, sources: &[PathBuf]) -> Vec<Value> {
     let limits = &command.limits;
     let size = limits.disk_bytes.min(limits.memory_bytes);
     let temporary = ["/tmp", "/var/tmp", "/run"].map(|at| {
@@ -191,14 +193,14 @@ fn mounts(command: &Command) -> Vec<Value> {
             "options": ["rw", "nosuid", "nodev", "mode=1777", format!("size={size}")],
         })
     });
-    let given = command.mounts.iter().map(|mount| {
+    let given = command.mounts.iter().zip(sources).map(|(mount, source)| {
         let access = match mount.access {
             Access::ReadOnly => "ro",
             Access::ReadWrite => "rw",
         };
         json!({
             "type": "bind",
-            "source": mount.host_path,
+            "source": source,
             "destination": mount.at,
             // What is mounted below on this machine is not shown.
             "options": ["bind", access, "nosuid", "nodev", "rprivate"],

@@ -66,6 +66,16 @@ async fn whoever_may_reach_others_finds_a_proxy() {
     command.network = Network::Registry;
     let outcome = run_in(&sandbox, command).await.unwrap();
     assert!(outcome.stdout().starts_with("HTTP/1.1 403"), "{outcome:?}");
-    let refused = run_in(&bubblewrap(), Command { network: Network::Full, ..place.shell("true") }).await;
-    assert!(matches!(refused, Err(CommandError::Refused { .. })), "{refused:?}");
+    let refused = run_in(
+        &bubblewrap(),
+        Command {
+            network: Network::Full,
+            ..place.shell("true")
+        },
+    )
+    .await;
+    assert!(
+        matches!(refused, Err(CommandError::Refused { .. })),
+        "{refused:?}"
+    );
 }

@@ -107,6 +107,15 @@ impl Yard {
         listed.lines().map(str::to_owned).collect()
     }
 
+    /// How many directories are still put where podman finds them.
+    pub(crate) fn stages(&self) -> usize {
+        let service = fs::read_dir(self.directory.path().join("service")).unwrap();
+        let stages = service.flatten().filter(|entry| entry.path().is_dir());
+        stages
+            .map(|stages| fs::read_dir(stages.path()).unwrap().count())
+            .sum()
+    }
+
     pub(crate) async fn has_no_container(&self) {
         self.has_containers(&[]).await;
     }
