@@ -8,6 +8,7 @@
 mod addresses;
 mod connection;
 mod destination;
+mod hello;
 mod meter;
 mod refusal;
 mod registries;
