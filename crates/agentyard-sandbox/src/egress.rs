@@ -167,7 +167,7 @@ impl Egress {
 }
 
 impl Serving {
-    /// What was refused so far, each destination once and the first ones only.
+    /// What was refused or not reached so far, each destination once and the first ones only.
     #[must_use]
     pub fn denied(&self) -> Vec<Denied> {
         self.tenancy.denied().clone()

@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long what was said may still take to arrive after the end.
 const DRAIN: Duration = Duration::from_secs(2);
 
+/// How often it is tried to remove a container.
+const REMOVALS: usize = 3;
+
 /// How often it is looked at what a container takes.
 const SAMPLES: Duration = Duration::from_millis(100);
 
@@ -124,7 +127,15 @@ impl Drop for Container {
         let path = format!("/containers/{}?force=true&v=true&timeout=0", self.name);
         // Without a runtime the server is about to end; podman ends with it, and the next server sweeps.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { service.api.delete(&path).await });
+            runtime.spawn(async move {
+                // One that is not there may be just about to be: whoever asked for it was dropped on the way.
+                for _ in 0..REMOVALS {
+                    if service.api.delete(&path).await.is_ok() {
+                        break;
+                    }
+                    tokio::time::sleep(GRACE).await;
+                }
+            });
         }
     }
 }
