@@ -12,6 +12,7 @@ mod keeper;
 pub(crate) mod owners;
 mod plan;
 mod policy;
+mod proof;
 mod seccomp;
 pub(crate) mod staging;
 mod system;
@@ -25,12 +26,14 @@ use std::time::Duration;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
+use tokio::sync::OnceCell;
+
 use crate::cgroups::Cgroups;
 use crate::command::{Access, Command, CommandError, Limits, Mount, Network};
 use crate::egress::Egress;
 use crate::leader::{Confinement, LeaderProgram, Led, Outlet, Pipes, Request};
-use crate::machine::program_on;
-use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox};
+use crate::machine::{program_on, user_namespaces_remedy};
+use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
 use crate::watch::Watch;
 pub(crate) use keeper::Keeper;
 use owners::Owners;
@@ -41,6 +44,15 @@ use system::Shown;
 
 /// As whom commands run where the server is root. Nobody else is this user, and nothing belongs to it.
 pub const SANDBOX_USER: u32 = 61184;
+
+/// How bubblewrap complains where there are no user namespaces.
+const NO_NAMESPACES: &[&str] = &[
+    "No permissions to create a new namespace",
+    "No permissions to creating new namespace",
+    "Creating new namespace failed",
+    "setting up uid map",
+    "could not be mounted: Operation not permitted",
+];
 
 /// How long a keeper may live: until it is not wanted any more.
 const KEEPER_LIFE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -73,6 +85,8 @@ struct Inner {
     settings: BubblewrapSettings,
     shown: OnceLock<Vec<Shown>>,
     owners: Owners,
+    /// What was found when the walls were tried.
+    proven: OnceCell<Enforcement>,
 }
 
 impl Bubblewrap {
@@ -83,6 +97,7 @@ impl Bubblewrap {
             settings,
             shown: OnceLock::new(),
             owners: Owners::default(),
+            proven: OnceCell::new(),
         }))
     }
 
@@ -98,12 +113,38 @@ impl Bubblewrap {
             ..command.limits
         };
         let command = Command { limits, ..command };
+        self.0.must_hold().await?;
         let led = self.0.started(command, Role::Keeper, Some(socket)).await?;
         Keeper::new(led).await
     }
 }
 
 impl Inner {
+    /// What holds, tried when somebody wants to know for the first time.
+    async fn enforcement(&self) -> Result<&Enforcement, CommandError> {
+        self.proven
+            .get_or_try_init(|| async {
+                let attempt = self.started(proof::attempt(), Role::Command, None).await?;
+                proof::judged(attempt, self.identity()).await
+            })
+            .await
+    }
+
+    /// Refuses to run anything where a wall has given way.
+    async fn must_hold(&self) -> Result<(), CommandError> {
+        let enforcement = self.enforcement().await?;
+        match enforcement.breaches.first() {
+            Some(breach) if !self.settings.allow_weaker => Err(CommandError::Refused {
+                reason: format!(
+                    "a sandbox does not hold here ({}): {}",
+                    breach.what, breach.reason
+                ),
+                remedy: breach.remedy.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     async fn started(
         &self,
         command: Command,
@@ -235,13 +276,41 @@ impl Sandbox for Bubblewrap {
 
     fn start(&self, command: Command) -> Awaited<'_, Result<Running, CommandError>> {
         Box::pin(async move {
+            self.0.must_hold().await?;
             let led = self.0.started(command, Role::Command, None).await?;
             Ok(Running::new(led))
         })
     }
 
     fn enforcement(&self) -> Awaited<'_, Enforcement> {
-        Box::pin(std::future::ready(Enforcement::default()))
+        Box::pin(async move {
+            match self.0.enforcement().await {
+                Ok(enforcement) => enforcement.clone(),
+                Err(error) => Enforcement {
+                    breaches: vec![cannot(&error)],
+                    ..Enforcement::default()
+                },
+            }
+        })
+    }
+}
+
+/// A sandbox that cannot be had.
+fn cannot(error: &CommandError) -> Weakness {
+    let (reason, remedy) = match error {
+        CommandError::Refused { reason, remedy } => (reason.clone(), remedy.clone()),
+        other => (
+            std::iter::successors(Some(other as &dyn std::error::Error), |error| error.source())
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(": "),
+            "run `agentyard doctor`, which tells what is missing on this machine".to_owned(),
+        ),
+    };
+    Weakness {
+        what: "sandbox: none".to_owned(),
+        reason,
+        remedy,
     }
 }
 
@@ -262,9 +331,16 @@ pub(crate) fn failure(program: &str, complaint: &str) -> CommandError {
             source,
         };
     }
+    let remedy = if NO_NAMESPACES.iter().any(|sign| complaint.contains(sign)) {
+        user_namespaces_remedy()
+    } else if complaint.contains(staging::NOT_SHOWN) {
+        "put the data directory on ext4, xfs or btrfs, or do not run this server as root".to_owned()
+    } else {
+        "run `agentyard doctor`, which tells what is missing on this machine".to_owned()
+    };
     CommandError::Refused {
         reason: format!("no sandbox could be made: {complaint}"),
-        remedy: "run `agentyard doctor`, which tells what is missing on this machine".to_owned(),
+        remedy,
     }
 }
 

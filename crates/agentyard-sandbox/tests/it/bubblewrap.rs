@@ -1,9 +1,14 @@
 //! Commands in a sandbox: what they are given, what they say, and that nothing of them stays.
 
+mod limits;
+mod sight;
+mod without_root;
+
 use std::os::unix::fs::MetadataExt as _;
 
 use agentyard_sandbox::{
     Bubblewrap, BubblewrapSettings, Command, CommandError, Egress, EgressSettings, Network, SANDBOX_USER,
+    Sandbox as _,
 };
 
 use crate::support::{Place, bubblewrap, run_in, settings};
@@ -78,4 +83,35 @@ async fn whoever_may_reach_others_finds_a_proxy() {
         matches!(refused, Err(CommandError::Refused { .. })),
         "{refused:?}"
     );
+}
+
+#[tokio::test]
+async fn every_wall_stands_when_it_is_tried() {
+    let enforcement = bubblewrap().enforcement().await;
+    assert_eq!(enforcement.breaches, []);
+    assert_eq!(enforcement.weaker, []);
+    assert!(
+        enforcement
+            .holds
+            .iter()
+            .any(|wall| wall.starts_with("memory, processes: cgroup"))
+    );
+    assert!(enforcement.holds.len() > 12, "{enforcement:?}");
+}
+
+#[tokio::test]
+async fn without_bubblewrap_nothing_is_run() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let sandbox = Bubblewrap::new(BubblewrapSettings {
+        search_path: nowhere.path().into(),
+        ..settings()
+    });
+    let error = run_in(&sandbox, Place::new().shell("true")).await.unwrap_err();
+    let CommandError::Refused { reason, remedy } = error else {
+        panic!("{error}");
+    };
+    assert!(reason.contains("bwrap") && remedy.contains("install bubblewrap"));
+    let enforcement = sandbox.enforcement().await;
+    assert_eq!(enforcement.breaches.len(), 1);
+    assert_eq!(enforcement.breaches[0].reason, reason);
 }
