@@ -19,6 +19,7 @@ mod host;
 mod leader;
 mod machine;
 pub mod namespace;
+mod podman;
 mod sandbox;
 mod watch;
 
@@ -33,4 +34,5 @@ pub use egress::{
 pub use host::Host;
 pub use leader::{LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
+pub use podman::{IMAGE_REGISTRIES, ImageName, InvalidImage, Podman, PodmanSettings, choose_image};
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
