@@ -25,6 +25,7 @@ mod users;
 mod secrets;
 mod tokens;
 
+mod executions;
 mod jobs;
 mod trusted_repositories;
 mod working_directories;
@@ -35,6 +36,7 @@ mod workspaces;
 
 pub use audit::{Audit, AuditFault, AuditFaultKind, AuditVerification};
 pub use error::{DatabaseError, Error, Result};
+pub use executions::{Delivery, Executions};
 pub use jobs::{Enqueued, Job, JobState, Jobs, LeasedJob, NewJob};
 pub use measures::{MeasureChange, Measures};
 pub use migrations::AppliedMigration;

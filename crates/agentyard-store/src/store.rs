@@ -8,8 +8,8 @@ use tokio::sync::OnceCell;
 
 use crate::database::{Database, Query, Row, Transaction};
 use crate::{
-    AppliedMigration, Audit, Jobs, Measures, Repos, Result, Roles, StoreSettings, Tenants, Tokens,
-    TrustedRepositories, Users, WorkingDirectories, Workspaces, migrations,
+    AppliedMigration, Audit, Executions, Jobs, Measures, Repos, Result, Roles, StoreSettings, Tenants,
+    Tokens, TrustedRepositories, Users, WorkingDirectories, Workspaces, migrations,
 };
 
 /// The database. Clones share it.
@@ -122,6 +122,12 @@ impl Store {
     #[must_use]
     pub fn jobs(&self) -> Jobs<'_> {
         Jobs::new(self)
+    }
+
+    /// What was executed.
+    #[must_use]
+    pub fn executions(&self) -> Executions<'_> {
+        Executions::new(self)
     }
 
     /// Where each caller works.

@@ -8,6 +8,7 @@ mod audit;
 mod audit_tampering;
 mod authentication;
 mod bootstrap;
+mod executions;
 mod interruption;
 mod isolation;
 mod jobs;
