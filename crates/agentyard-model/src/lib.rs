@@ -27,6 +27,7 @@ mod workspaces;
 
 mod page;
 mod secret;
+mod secret_name;
 
 pub use audit::{AuditEvent, AuditFilter, AuditRecord, Outcome};
 pub use caller::{Caller, Denied, RequestId, Subject};
@@ -44,6 +45,7 @@ pub use permission::{Permission, Permissions, UnknownPermission};
 pub use repos::{NewRepo, Repo};
 pub use role::Role;
 pub use secret::Secret;
+pub use secret_name::{InvalidSecretName, SecretEntry, SecretName};
 pub use time::{Clock, InvalidTimestamp, Timestamp};
 pub use token::{NewToken, Token, TokenFilter};
 pub use toolset::{Toolset, Toolsets, UnknownToolset};

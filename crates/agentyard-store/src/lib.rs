@@ -22,6 +22,8 @@ mod roles;
 mod tenants;
 mod users;
 
+mod sealed_secrets;
+mod sealing;
 mod secrets;
 mod tokens;
 
@@ -42,6 +44,7 @@ pub use measures::{MeasureChange, Measures};
 pub use migrations::AppliedMigration;
 pub use repos::{Added, Repos};
 pub use roles::Roles;
+pub use sealed_secrets::SealedSecrets;
 pub use secrets::{TokenHash, generate_token_secret};
 pub use settings::StoreSettings;
 pub use store::Store;

@@ -43,6 +43,7 @@ const CHANGES: &[Change] = &[
     change!(2, "trusted repositories", "0002_trusted_repositories.sql"),
     change!(3, "workspaces", "0003_workspaces.sql"),
     change!(4, "executions", "0004_executions.sql"),
+    change!(5, "secrets", "0005_secrets.sql"),
 ];
 
 /// Where the database keeps which changes it has: the driver's own table.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use agentyard_model::{
-    AuditId, ExecutionId, JobId, Permissions, RepoId, RepoName, RoleName, TenantId, TenantName, Timestamp,
-    TokenId, TokenName, Toolsets, UserId, UserName, WorkspaceId,
+    AuditId, ExecutionId, JobId, Permissions, RepoId, RepoName, RoleName, SecretName, TenantId, TenantName,
+    Timestamp, TokenId, TokenName, Toolsets, UserId, UserName, WorkspaceId,
 };
 use sqlx::{AssertSqlSafe, Encode, Type};
 
@@ -198,5 +198,5 @@ text!(
     UserId,
     WorkspaceId
 );
-text!(RepoName, RoleName, TenantName, TokenName, UserName);
+text!(RepoName, RoleName, SecretName, TenantName, TokenName, UserName);
 text!(Permissions, Toolsets);
