@@ -8,7 +8,8 @@ use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
 use agentyard_sandbox::{Host, LeaderProgram, Machine, MachineContext};
 use agentyard_services::{
-    ConfiguredRepo, RepositorySettings, RunSettings, Services, WorkingDirectories, WorkspaceSettings,
+    ConfiguredRepo, ExecutionSettings, RepositorySettings, RunSettings, Services, WorkingDirectories,
+    WorkspaceSettings,
 };
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
@@ -72,7 +73,8 @@ impl TestPlatform {
         let store = data.store(&clock);
         let repository = TestRepository::with_commit("README.md", "hello\n");
         let settings = settings(&data, &store, &repository, configured.clone(), workspaces.clone());
-        let services = Arc::new(Services::new(&store, settings, runs, clock.clone()));
+        let executions = ExecutionSettings::default();
+        let services = Arc::new(Services::new(&store, settings, runs, executions, clock.clone()));
         Self {
             services,
             store,
@@ -94,6 +96,7 @@ impl TestPlatform {
             &store,
             settings,
             run_settings(),
+            ExecutionSettings::default(),
             self.clock.clone(),
         ))
     }
