@@ -14,7 +14,7 @@ use agentyard_model::{
     Caller, Clock, Execution, ExecutionFilter, ExecutionId, ExecutionPlace, NewExecution, Page, PageRequest,
     Permission,
 };
-use agentyard_store::{Delivery, Store};
+use agentyard_store::{Delivery, Error as StoreError, Store};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
@@ -176,11 +176,13 @@ impl Executions {
         for attempt in 1..=ATTEMPTS {
             match self.0.store.executions().record(execution, delivery).await {
                 Ok(()) => break,
-                Err(error) if attempt == ATTEMPTS => {
+                Err(StoreError::Unavailable { .. }) if attempt < ATTEMPTS => {
+                    tokio::time::sleep(BETWEEN_ATTEMPTS).await;
+                }
+                Err(error) => {
                     tracing::error!(%error, execution = %execution.id, "an execution could not be put on record");
                     return;
                 }
-                Err(_) => tokio::time::sleep(BETWEEN_ATTEMPTS).await,
             }
         }
         if delivery == Delivery::Waiting {

@@ -9,8 +9,8 @@ use agentyard_store::Delivery;
 use super::Shared;
 use super::surreal::{SendError, Surreal};
 
-/// How long is waited after a failure: so long at first, twice as long after each further one, and this at most.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// How long is waited after a failure at most. At first that is as long as records are gathered, and twice as long after
+/// each further failure.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// How often the table is looked at although nobody rang: another process may have written to it.
@@ -66,13 +66,14 @@ async fn keep_sending(shared: Arc<Shared>) {
     if let Err(error) = shared.store.executions().retry_refused().await {
         tracing::warn!(%error, "executions that SurrealDB refused could not be looked for");
     }
-    let mut pause = FIRST_PAUSE;
+    let gathering = surreal.settings.flush_interval;
+    let mut pause = gathering;
     loop {
         match send_all(&shared, surreal).await {
             Ok(()) => {
-                pause = FIRST_PAUSE;
+                pause = gathering;
                 let _rung = tokio::time::timeout(LOOK, shared.news.notified()).await;
-                tokio::time::sleep(surreal.settings.flush_interval).await;
+                tokio::time::sleep(gathering).await;
             }
             Err(halt) => {
                 warn(&halt);
