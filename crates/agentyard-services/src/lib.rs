@@ -218,7 +218,7 @@ impl Services {
             identities: Identities::new(store.clone()),
             secrets: Secrets::new(store.clone()),
             executions: Executions::new(store.clone(), clock.clone(), executions),
-            files: Files::new(places.clone(), machine, runs.host.is_some()),
+            files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
             runs: Runs::new(runs, places.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
