@@ -31,9 +31,13 @@ mod files;
 
 mod build;
 
+mod exec;
+
 mod identities;
 
 mod tokens;
+
+mod secrets;
 
 mod audit;
 
@@ -60,8 +64,10 @@ pub fn registry() -> &'static Registry {
             workspaces::ALL,
             files::ALL,
             build::ALL,
+            exec::ALL,
             identities::ALL,
             tokens::ALL,
+            secrets::ALL,
             audit::ALL,
         ])
     })

@@ -37,6 +37,13 @@ mod repositories;
 
 mod files;
 
+mod masking;
+mod outbound;
+
+mod secrets;
+
+mod executions;
+
 mod runs;
 
 use std::sync::Arc;
@@ -78,11 +85,13 @@ pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use error::{Error, ErrorKind, Result};
+pub use executions::{ExecutionSettings, Executions, SurrealCredentials, SurrealLevel, SurrealSettings};
 pub use files::{
     EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
     SearchRequest, WriteRequest, list_cursor, search_cursor,
 };
 pub use identities::{Identities, VouchedIdentity};
+pub use masking::{Mask, Masking};
 pub use places::Place;
 pub use progress::{Progress, Step};
 pub use repos::{
@@ -102,6 +111,7 @@ pub use runs::{
     Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
     RunHappening, RunSettings, Runs, Waiting,
 };
+pub use secrets::Secrets;
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
 pub use working_directories::WorkingDirectories;
@@ -129,6 +139,10 @@ pub struct Services {
     pub repositories: Repositories,
     /// Files.
     pub files: Files,
+    /// Secrets that executions are granted.
+    pub secrets: Secrets,
+    /// What was executed.
+    pub executions: Executions,
     /// Commands.
     pub runs: Runs,
 }
@@ -136,7 +150,13 @@ pub struct Services {
 impl Services {
     /// The services over these ports. Nothing is opened yet.
     #[must_use]
-    pub fn new(store: &Store, settings: RepositorySettings, runs: RunSettings, clock: Clock) -> Self {
+    pub fn new(
+        store: &Store,
+        settings: RepositorySettings,
+        runs: RunSettings,
+        executions: ExecutionSettings,
+        clock: Clock,
+    ) -> Self {
         let RepositorySettings {
             roots,
             working_directories,
@@ -196,6 +216,8 @@ impl Services {
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
+            secrets: Secrets::new(store.clone()),
+            executions: Executions::new(store.clone(), clock.clone(), executions),
             files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
             runs: Runs::new(runs, places.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
@@ -217,6 +239,7 @@ impl Services {
     /// Ends what still goes on, and writes down what was only counted. To be called before a process ends.
     pub async fn end(&self) {
         self.runs.end_all().await;
+        self.executions.end().await;
         self.workspaces.write_counts().await;
     }
 }

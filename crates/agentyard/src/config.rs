@@ -10,6 +10,7 @@ mod build;
 mod deserialize;
 mod environment;
 mod error;
+mod executions;
 mod fault;
 mod file;
 mod keys;
@@ -38,6 +39,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use build::{BuildSettings, SandboxSettings};
 pub(crate) use environment::Environment;
 pub(crate) use error::ConfigError;
+pub(crate) use executions::{ExecutionSettings, SurrealUserLevel};
 pub(crate) use loader::Loaded;
 pub(crate) use overrides::Override;
 pub(crate) use repos::RepoEntry;
@@ -75,6 +77,8 @@ pub(crate) struct Config {
     pub(crate) sandbox: SandboxSettings,
     /// What commands may take.
     pub(crate) build: BuildSettings,
+    /// The execution log: how long it is kept, and where else it goes.
+    pub(crate) executions: ExecutionSettings,
     /// What answers look like.
     pub(crate) output: OutputSettings,
     /// What is logged, and how.

@@ -12,6 +12,7 @@ mod commands;
 mod config;
 mod credentials;
 mod doctor;
+mod execution_log;
 mod exit;
 mod leading;
 mod namespace;

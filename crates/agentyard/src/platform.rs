@@ -23,6 +23,7 @@ use agentyard_store::Store;
 use crate::cli::{GlobalArgs, SelectionArgs};
 use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry, WorkspaceWay};
 use crate::credentials;
+use crate::execution_log;
 use crate::exit::Failure;
 use crate::leading;
 use crate::telemetry::{self, Face, Telemetry};
@@ -173,8 +174,15 @@ pub(crate) fn platform(
         machine: machine(&setting.environment),
     };
     let runs = runs(&setting.environment, &config.settings);
+    let executions = execution_log::settings(&config.settings.executions)?;
     Ok(Platform {
-        services: Arc::new(Services::new(store, repositories, runs, Clock::System)),
+        services: Arc::new(Services::new(
+            store,
+            repositories,
+            runs,
+            executions,
+            Clock::System,
+        )),
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     })
