@@ -157,8 +157,8 @@ def wall_in(settings, wanted, channel):
             mount(path, path, None, MS_BIND | MS_REC)
             flags = MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC
             mount(None, path, None, flags)
-    for path, size in settings["temporary"]:
-        mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode=1777")
+    for path, size, mode in settings["temporary"]:
+        mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode={mode}")
     set_up_loopback()
     if not wanted["listen"]:
         return tell(channel, walled=True)
