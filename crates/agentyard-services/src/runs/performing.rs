@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agentyard_model::{Caller, Permission};
 use agentyard_sandbox::{
-    Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Running, Sandbox, Stream,
+    Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Running, Sandbox, Stream,
 };
 use tokio::sync::Semaphore;
 use tracing::{Instrument as _, Span};
@@ -129,7 +129,7 @@ impl Performance {
             mounts: vec![workspace],
             environment: self.plan.environment.clone(),
             input: self.plan.input.clone(),
-            network: Network::None,
+            network: self.plan.network,
             limits: Limits {
                 duration: self.plan.timeout,
                 ..self.limits
@@ -188,6 +188,9 @@ fn ended(exit: Exit) -> RunEnd {
         timed_out: exit.cause == EndCause::Deadline,
         cancelled: exit.cause == EndCause::Stopped,
         output_limit: exit.cause == EndCause::OutputLimit,
+        memory_limit: exit.cause == EndCause::MemoryLimit,
+        disk_limit: exit.cause == EndCause::DiskLimit,
+        usage: exit.usage,
     }
 }
 
