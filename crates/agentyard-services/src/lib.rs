@@ -25,6 +25,7 @@ mod trust;
 
 mod changes;
 mod history_cursor;
+mod homes;
 mod scratch;
 mod working_directories;
 
@@ -48,6 +49,7 @@ use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
 use agentyard_model::Clock;
 use agentyard_store::Store;
 
+use homes::Homes;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
 use scratch::Scratch;
@@ -159,6 +161,7 @@ impl Services {
             scratch,
         } = settings;
         let data = trees.directory.clone();
+        let homes = Homes::new(&data);
         let locks = LockFiles::new(trees.directory.join("locks"));
         // What Agentyard keeps is reached by its tools and not by its files, also where a root holds it all.
         let roots = roots.except(trees.directory.clone());
@@ -183,6 +186,7 @@ impl Services {
                 repos: repos.clone(),
                 working_directories: working_directories.clone(),
                 trees,
+                homes: homes.clone(),
                 locks,
                 git: git.clone(),
                 kept: kept.clone(),
@@ -200,6 +204,8 @@ impl Services {
             turns,
             timeout,
             scratch: Scratch::new(&data, scratch),
+            homes,
+            data,
             workspaces: workspaces.clone(),
             audit: audit.clone(),
         });

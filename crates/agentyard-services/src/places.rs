@@ -1,5 +1,7 @@
 //! What a caller's `path` or `workspace` means: which directory, inside which roots, and whose turn it is there.
 
+mod room;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,10 +12,12 @@ use agentyard_model::{AuditEvent, Caller, Outcome, Permission, TenantId};
 
 use crate::audit::AuditLog;
 use crate::error::{Error, Result};
+use crate::homes::Homes;
 use crate::progress::Progress;
 use crate::scratch::{self, Scratch};
 use crate::turns::{Turn, Turns, Turnstile, to_its_end};
 use crate::working_directories::WorkingDirectories;
+pub(crate) use room::{Room, WORKSPACE};
 use crate::workspaces::{Entered, TreeHold, WorkspaceReference, Workspaces};
 
 /// How many trees are read or changed at the same time. More would only take turns on the cores, and each holds
@@ -62,6 +66,9 @@ struct Inner {
     turns: Arc<Turns>,
     turnstile: Turnstile,
     scratch: Scratch,
+    homes: Homes,
+    /// Where all that Agentyard keeps is.
+    data: PathBuf,
     workspaces: Workspaces,
     audit: AuditLog,
 }
@@ -76,6 +83,8 @@ pub(crate) struct PlaceParts {
     /// How long one call may read or change a tree.
     pub(crate) timeout: Duration,
     pub(crate) scratch: Scratch,
+    pub(crate) homes: Homes,
+    pub(crate) data: PathBuf,
     pub(crate) workspaces: Workspaces,
     pub(crate) audit: AuditLog,
 }
@@ -89,6 +98,8 @@ impl Places {
             turns: parts.turns,
             turnstile: Turnstile::new(AT_ONCE, parts.timeout, "git.timeout_ms"),
             scratch: parts.scratch,
+            homes: parts.homes,
+            data: parts.data,
             workspaces: parts.workspaces,
             audit: parts.audit,
         }))

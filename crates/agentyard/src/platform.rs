@@ -15,8 +15,8 @@ use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
 use agentyard_sandbox::{Host, Limits, Machine, MachineContext, Sandbox};
 use agentyard_services::{
-    ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, Services, WorkingDirectories,
-    WorkspaceSettings,
+    ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, ScratchSettings, Services,
+    WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::Store;
 
@@ -171,6 +171,15 @@ pub(crate) fn platform(
         workspaces: workspaces(&config.settings.workspaces),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
         machine: machine(&setting.environment),
+        scratch: ScratchSettings {
+            code_storage: config.settings.exec.code_storage_dir.clone(),
+            too_wide: setting
+                .environment
+                .home()
+                .map(Path::to_path_buf)
+                .into_iter()
+                .collect(),
+        },
     };
     let runs = runs(&setting.environment, &config.settings);
     Ok(Platform {
@@ -200,8 +209,9 @@ fn runs(environment: &Environment, config: &Config) -> RunSettings {
         timeout: Duration::from_millis(config.build.timeout_ms),
         limits: Limits {
             output_bytes: config.build.max_output_bytes,
-            ..Limits::default()
+            ..config.sandbox.limits()
         },
+        network: config.sandbox.network.into(),
         at_once: config.build.max_at_once as usize,
         linger: Duration::from_millis(config.build.linger_ms),
     }
