@@ -16,6 +16,7 @@ mod branch_settings;
 mod checkout;
 mod close;
 mod disk_use;
+mod index_stats;
 mod layout;
 mod lock;
 mod mirror;
