@@ -33,7 +33,7 @@ pub(super) fn copy(
     cancel: &AtomicBool,
 ) -> Result<(), Error> {
     let source = open_root(&base.tree())?;
-    let mut index = read_index(&base.index(), &base.commit)?;
+    let mut index = read_index(&base.index(), &base.name.commit)?;
     for path in directories(&index) {
         rustix::fs::mkdirat(tree.directory(), as_path(path), Mode::from_raw_mode(0o777))
             .map_err(failed("made", &tree.path().join(as_path(path))))?;
