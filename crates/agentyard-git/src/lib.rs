@@ -119,7 +119,7 @@ pub use status::{
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
 pub use touched::Touched;
-pub use trees::{MirrorFetch, MirrorState, NewView, TreeSettings, Trees, View, Way};
+pub use trees::{MirrorFetch, MirrorState, NewView, TreeOwner, TreeSettings, Trees, View, Way};
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
     BranchRename, Carried, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,

@@ -153,6 +153,7 @@ fn settings(
             directory: data.clone(),
             way: None,
             obstacle: None,
+            owner: None,
         },
         configured,
         workspaces,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use agentyard_gateway::Platform;
 use agentyard_git::{
     Git, GitPerson, GitSettings, HostPatterns, Identity, NetworkSettings, ProtectedBranches, Roots, Tether,
-    TreeSettings, Way,
+    TreeOwner, TreeSettings, Way,
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
@@ -166,6 +166,7 @@ pub(crate) fn platform(
             directory: config.settings.store.data_dir.clone(),
             way: way(config.settings.workspaces.way),
             obstacle: crate::namespace::obstacle_in(setting).map(ToOwned::to_owned),
+            owner: owner_of_trees(),
         },
         configured: config.settings.repos.iter().map(configured).collect(),
         workspaces: workspaces(&config.settings.workspaces),
@@ -187,6 +188,12 @@ pub(crate) fn platform(
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     })
+}
+
+/// To whom files in mounted views are given: the user as whom sandboxed commands run, where that is not this process's
+/// own. Commands run as this process as yet.
+fn owner_of_trees() -> Option<TreeOwner> {
+    None
 }
 
 /// How commands are run. They see of the environment only what every program needs.
