@@ -25,6 +25,8 @@ mod trust;
 
 mod changes;
 mod history_cursor;
+mod homes;
+mod scratch;
 mod working_directories;
 
 mod repos;
@@ -37,6 +39,8 @@ mod repositories;
 
 mod files;
 
+mod code_files;
+
 mod runs;
 
 use std::sync::Arc;
@@ -45,8 +49,10 @@ use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
 use agentyard_model::Clock;
 use agentyard_store::Store;
 
+use homes::Homes;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
+use scratch::Scratch;
 use turns::Turns;
 use workspaces::WorkspacePorts;
 
@@ -73,10 +79,11 @@ pub use agentyard_git::{
     Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
 };
 pub use agentyard_git::{CollidingFile, CollisionKind};
-pub use agentyard_sandbox::{Stream as OutputStream, Tool};
+pub use agentyard_sandbox::{Network, Stream as OutputStream, Tool, Usage};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
+pub use code_files::CodeFiles;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{
     EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
@@ -102,6 +109,7 @@ pub use runs::{
     Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
     RunHappening, RunSettings, Runs, Waiting,
 };
+pub use scratch::ScratchSettings;
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
 pub use working_directories::WorkingDirectories;
@@ -129,6 +137,8 @@ pub struct Services {
     pub repositories: Repositories,
     /// Files.
     pub files: Files,
+    /// Files that hold code to be run.
+    pub code_files: CodeFiles,
     /// Commands.
     pub runs: Runs,
 }
@@ -148,7 +158,10 @@ impl Services {
             workspaces,
             wrapup_instructions,
             machine,
+            scratch,
         } = settings;
+        let data = trees.directory.clone();
+        let homes = Homes::new(&data);
         let locks = LockFiles::new(trees.directory.join("locks"));
         // What Agentyard keeps is reached by its tools and not by its files, also where a root holds it all.
         let roots = roots.except(trees.directory.clone());
@@ -173,6 +186,7 @@ impl Services {
                 repos: repos.clone(),
                 working_directories: working_directories.clone(),
                 trees,
+                homes: homes.clone(),
                 locks,
                 git: git.clone(),
                 kept: kept.clone(),
@@ -189,6 +203,9 @@ impl Services {
             kept,
             turns,
             timeout,
+            scratch: Scratch::new(&data, scratch),
+            homes,
+            data,
             workspaces: workspaces.clone(),
             audit: audit.clone(),
         });
@@ -197,6 +214,7 @@ impl Services {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
+            code_files: CodeFiles::new(places.clone()),
             runs: Runs::new(runs, places.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agentyard_model::{Caller, Permission, RunId};
-use agentyard_sandbox::{Limits, Sandbox};
+use agentyard_sandbox::{Limits, Network, Sandbox};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
@@ -63,6 +63,8 @@ pub struct RunSettings {
     pub timeout: Duration,
     /// What a command may take; of its time, see above.
     pub limits: Limits,
+    /// The most network that a call may ask for.
+    pub network: Network,
     /// How many run at once; others wait.
     pub at_once: usize,
     /// How long a run goes on when the last one who followed it has left.
@@ -80,6 +82,7 @@ struct Plan {
     directory: Option<PathBuf>,
     environment: Vec<(String, String)>,
     input: Vec<u8>,
+    network: Network,
     timeout: Duration,
 }
 

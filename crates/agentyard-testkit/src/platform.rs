@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_sandbox::{Host, LeaderProgram, Limits, Machine, MachineContext};
+use agentyard_sandbox::{Host, LeaderProgram, Limits, Machine, MachineContext, Network};
 use agentyard_services::{
-    ConfiguredRepo, RepositorySettings, RunSettings, Services, WorkingDirectories, WorkspaceSettings,
+    ConfiguredRepo, RepositorySettings, RunSettings, ScratchSettings, Services, WorkingDirectories,
+    WorkspaceSettings,
 };
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
@@ -152,6 +153,7 @@ fn settings(
             directory: data.clone(),
             way: None,
             obstacle: None,
+            owner: None,
         },
         configured,
         workspaces,
@@ -162,6 +164,7 @@ fn settings(
             runtime_directory: None,
             scratch: data,
         }),
+        scratch: ScratchSettings::default(),
     }
 }
 
@@ -228,6 +231,7 @@ pub fn run_settings() -> RunSettings {
             output_bytes: 1 << 30,
             ..Limits::default()
         },
+        network: Network::Registry,
         at_once: 8,
         linger: Duration::ZERO,
     }
