@@ -8,8 +8,8 @@ mod run_view;
 
 pub(crate) use assignments::Assignments;
 pub(crate) use network::NetworkAsked;
-pub use run_view::run_end_object;
 pub(crate) use run_view::RunView;
+pub use run_view::run_end_object;
 
 use crate::registry::Entry;
 

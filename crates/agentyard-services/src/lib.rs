@@ -107,7 +107,7 @@ pub use repositories::{
 };
 pub use runs::{
     Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
-    RunHappening, RunSettings, Runs, Waiting,
+    RunHappening, RunOutput, RunSettings, Runs, Waiting,
 };
 pub use scratch::ScratchSettings;
 pub use tokens::{IssuedToken, TokenRequest, Tokens};

@@ -17,8 +17,8 @@ use crate::progress::Progress;
 use crate::scratch::{self, Scratch};
 use crate::turns::{Turn, Turns, Turnstile, to_its_end};
 use crate::working_directories::WorkingDirectories;
-pub(crate) use room::{Room, WORKSPACE};
 use crate::workspaces::{Entered, TreeHold, WorkspaceReference, Workspaces};
+pub(crate) use room::{Room, WORKSPACE};
 
 /// How many trees are read or changed at the same time. More would only take turns on the cores, and each holds
 /// memory while it waits.
@@ -103,6 +103,11 @@ impl Places {
             workspaces: parts.workspaces,
             audit: parts.audit,
         }))
+    }
+
+    /// The directory in which Agentyard keeps its own.
+    pub(crate) fn data(&self) -> &Path {
+        &self.0.data
     }
 
     /// The directories that `.` stand for.
