@@ -11,15 +11,21 @@
 
 #![warn(missing_docs)]
 
+mod bubblewrap;
+mod cgroups;
 mod command;
 mod host;
+mod leader;
 mod machine;
 pub mod namespace;
 mod sandbox;
+mod watch;
 
+pub use bubblewrap::{Bubblewrap, BubblewrapSettings, SANDBOX_USER};
 pub use command::{
     Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Stream, Usage,
 };
-pub use host::{Host, LeaderProgram, lead};
+pub use host::Host;
+pub use leader::{LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 pub use finding::{Finding, State};
 pub(crate) use overlayfs::OverlayDirectories;
+pub(crate) use probe::program_on;
 pub use toolbox::Tool;
 pub(crate) use user_namespaces::SWITCHES;
 

@@ -79,13 +79,9 @@ fn printable(line: &str) -> String {
 }
 
 impl Machine {
-    /// Where a program is. Directories of the search path that are relative do not count: they
-    /// would mean whatever directory we happen to be started in.
+    /// Where a program is.
     pub(crate) fn locate(&self, name: &str) -> Option<PathBuf> {
-        std::env::split_paths(&self.context.search_path)
-            .filter(|directory| directory.is_absolute())
-            .map(|directory| directory.join(name))
-            .find(|path| is_program(path))
+        program_on(&self.context.search_path, name)
     }
 
     /// Starts a program that is on the search path, with these arguments, and waits for its end.
@@ -143,6 +139,15 @@ impl Machine {
         };
         Ok(Some((status, text_of(&mut output)?, text_of(&mut complaint)?)))
     }
+}
+
+/// Where a program on a search path is. Directories that are relative do not count: they would mean whatever directory
+/// we happen to be started in.
+pub(crate) fn program_on(search_path: &OsStr, name: &str) -> Option<PathBuf> {
+    std::env::split_paths(search_path)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name))
+        .find(|path| is_program(path))
 }
 
 /// Waits for a child until the deadline; nothing if it is still running then.

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod bubblewrap;
 mod host;
 mod support;
 
