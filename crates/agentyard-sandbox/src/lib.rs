@@ -15,6 +15,7 @@ mod command;
 mod host;
 mod machine;
 pub mod namespace;
+mod python;
 mod sandbox;
 
 pub use command::{
@@ -22,4 +23,5 @@ pub use command::{
 };
 pub use host::{Host, LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
+pub use python::{Distribution, Interpreter, PythonVersion, distributions, normalized_name};
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
