@@ -23,5 +23,8 @@ pub use command::{
 };
 pub use host::{Host, LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
-pub use python::{Distribution, Interpreter, PythonVersion, distributions, normalized_name};
+pub use python::{
+    Conda, Distribution, Interpreter, InvalidPythonVersion, PythonVersion, distributions, has_interpreter,
+    made_with, normalized_name,
+};
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};

@@ -39,12 +39,15 @@ mod files;
 
 mod runs;
 
+mod environments;
+
 use std::sync::Arc;
 
 use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
 use agentyard_model::Clock;
 use agentyard_store::Store;
 
+use environments::EnvironmentParts;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
 use turns::Turns;
@@ -73,10 +76,15 @@ pub use agentyard_git::{
     Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
 };
 pub use agentyard_git::{CollidingFile, CollisionKind};
-pub use agentyard_sandbox::{Stream as OutputStream, Tool};
+pub use agentyard_sandbox::{Distribution, Stream as OutputStream, Tool};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
+pub use environments::{
+    ChangedDistribution, CheckedPackage, CheckedPackages, ConfigureEnvironment, EnvironmentKind,
+    EnvironmentSettings, EnvironmentView, Environments, FailureKind, InstallAnswer, InstallFailure,
+    InstallReport, InstallRequest, KindAvailability, UnknownEnvironmentKind,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use files::{
     EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
@@ -131,12 +139,20 @@ pub struct Services {
     pub files: Files,
     /// Commands.
     pub runs: Runs,
+    /// Python environments.
+    pub environments: Environments,
 }
 
 impl Services {
     /// The services over these ports. Nothing is opened yet.
     #[must_use]
-    pub fn new(store: &Store, settings: RepositorySettings, runs: RunSettings, clock: Clock) -> Self {
+    pub fn new(
+        store: &Store,
+        settings: RepositorySettings,
+        runs: RunSettings,
+        environments: EnvironmentSettings,
+        clock: Clock,
+    ) -> Self {
         let RepositorySettings {
             roots,
             working_directories,
@@ -173,7 +189,7 @@ impl Services {
                 repos: repos.clone(),
                 working_directories: working_directories.clone(),
                 trees,
-                locks,
+                locks: locks.clone(),
                 git: git.clone(),
                 kept: kept.clone(),
                 turns: turns.clone(),
@@ -193,11 +209,22 @@ impl Services {
             audit: audit.clone(),
         });
         let trust = TrustedRepositories::new(store.clone());
+        let environments = Environments::new(EnvironmentParts {
+            settings: environments,
+            sandbox: runs.sandbox.clone(),
+            limits: runs.limits,
+            places: places.clone(),
+            workspaces: workspaces.clone(),
+            audit: audit.clone(),
+            locks,
+            clock: clock.clone(),
+        });
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
             runs: Runs::new(runs, places.clone()),
+            environments,
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
             workspaces,

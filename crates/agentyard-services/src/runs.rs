@@ -33,6 +33,7 @@ pub use captured::Captured;
 pub use commands::CommandRequest;
 pub use log::{RunEnd, RunEvent, RunHappening};
 pub use making::MakeRequest;
+pub(crate) use performing::from_sandbox;
 pub use plain::PlainText;
 use run::{Attendance, Run};
 
@@ -202,7 +203,7 @@ fn tidy(known: &mut BTreeMap<RunId, Arc<Run>>) {
     }
 }
 
-fn no_sandbox() -> Error {
+pub(crate) fn no_sandbox() -> Error {
     Error::new(
         ErrorKind::Forbidden,
         "commands are not run here: this version has no sandbox yet, and running them on the host itself is not \

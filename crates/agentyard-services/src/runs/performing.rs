@@ -191,7 +191,7 @@ fn ended(exit: Exit) -> RunEnd {
     }
 }
 
-fn from_sandbox(error: CommandError) -> Error {
+pub(crate) fn from_sandbox(error: CommandError) -> Error {
     match error {
         CommandError::Start { program, source } => {
             let shown = program.escape_debug();

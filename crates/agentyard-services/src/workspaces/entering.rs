@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use agentyard_git::{self as git, Roots, Trust, Way, Work};
-use agentyard_model::{Caller, Repo, Workspace, WorkspaceState};
+use agentyard_model::{Caller, Repo, Workspace, WorkspaceId, WorkspaceState};
 
 use super::{WorkspaceReference, Workspaces};
 use crate::error::{Error, Result, from_store};
@@ -42,6 +42,11 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
+    /// Which one it is.
+    pub(crate) fn id(&self) -> WorkspaceId {
+        self.row.id
+    }
+
     /// Its working tree.
     pub(crate) fn path(&self) -> &Path {
         &self.tree.path
