@@ -1,7 +1,7 @@
 //! What happens in a call, in the words of the wire: the same over REST and on a command line.
 
 use agentyard_model::{RequestId, RunId};
-use agentyard_operations::{Live, LiveEnd, Reply, Step, run_end_object};
+use agentyard_operations::{Live, LiveEnd, Step, run_end_object};
 use agentyard_services::{Followed, OutputStream, Result, RunEvent, RunHappening};
 use serde_json::{Value, json};
 
@@ -54,10 +54,7 @@ impl LiveEvent {
 
     fn of_end(end: Result<LiveEnd>, request_id: &RequestId) -> Self {
         match end {
-            Ok(LiveEnd::Answer(Reply::Structured { value, .. })) => Self::new("complete", value),
-            Ok(LiveEnd::Answer(Reply::Text { text, next })) => {
-                Self::new("complete", json!({ "text": text, "next_cursor": next }))
-            }
+            Ok(LiveEnd::Answer(reply)) => Self::new("complete", reply.into_object()),
             Ok(LiveEnd::Run { run, event, end }) => Self {
                 id: Some(event),
                 ..Self::new("complete", run_end_object(run, end))

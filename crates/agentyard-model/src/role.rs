@@ -28,7 +28,13 @@ impl Role {
         };
         let (toolsets, permissions): (Toolsets, Permissions) = match name {
             "dev" => (
-                Toolsets::of(&[Toolset::Git, Toolset::Workspace, Toolset::Build, Toolset::Core]),
+                Toolsets::of(&[
+                    Toolset::Git,
+                    Toolset::Workspace,
+                    Toolset::Build,
+                    Toolset::Exec,
+                    Toolset::Core,
+                ]),
                 [ProjectRead, ProjectWrite, AgentRun, SecretRead]
                     .into_iter()
                     .collect(),

@@ -25,6 +25,8 @@ pub enum Toolset {
     Workspace,
     /// Files, searches, builds and commands in a workspace.
     Build,
+    /// Code that is run, and the environments that it runs in.
+    Exec,
     /// Who one is, and what one works on.
     Core,
     /// Tokens and the audit log.
@@ -33,7 +35,14 @@ pub enum Toolset {
 
 impl Toolset {
     /// Every toolset there is.
-    pub const ALL: &'static [Self] = &[Self::Git, Self::Workspace, Self::Build, Self::Core, Self::Admin];
+    pub const ALL: &'static [Self] = &[
+        Self::Git,
+        Self::Workspace,
+        Self::Build,
+        Self::Exec,
+        Self::Core,
+        Self::Admin,
+    ];
 
     /// The toolset as it is written.
     #[must_use]
@@ -42,6 +51,7 @@ impl Toolset {
             Self::Git => "git",
             Self::Workspace => "workspace",
             Self::Build => "build",
+            Self::Exec => "exec",
             Self::Core => "core",
             Self::Admin => "admin",
         }

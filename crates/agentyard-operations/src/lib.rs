@@ -9,6 +9,7 @@
 mod operation;
 
 mod arguments;
+mod attachment;
 mod brief;
 mod level;
 mod output;
@@ -31,6 +32,8 @@ mod files;
 
 mod build;
 
+mod exec;
+
 mod identities;
 
 mod tokens;
@@ -41,6 +44,7 @@ use std::sync::OnceLock;
 
 pub use agentyard_services::{Progress, Step};
 pub use arguments::nearest;
+pub use attachment::{AttachedContent, Attachment, base64};
 pub use build::run_end_object;
 pub use level::Level;
 pub use live::{Live, LiveEnd};
@@ -60,6 +64,7 @@ pub fn registry() -> &'static Registry {
             workspaces::ALL,
             files::ALL,
             build::ALL,
+            exec::ALL,
             identities::ALL,
             tokens::ALL,
             audit::ALL,

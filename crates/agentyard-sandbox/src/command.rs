@@ -65,6 +65,18 @@ pub enum Network {
     Full,
 }
 
+impl Network {
+    /// Its name in settings, arguments and answers.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Registry => "registry",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// What a command may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

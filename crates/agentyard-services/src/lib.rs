@@ -25,6 +25,8 @@ mod trust;
 
 mod changes;
 mod history_cursor;
+mod homes;
+mod scratch;
 mod working_directories;
 
 mod repos;
@@ -37,6 +39,8 @@ mod repositories;
 
 mod files;
 
+mod code_files;
+
 mod runs;
 
 mod environments;
@@ -48,8 +52,10 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 use environments::EnvironmentParts;
+use homes::Homes;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
+use scratch::Scratch;
 use turns::Turns;
 use workspaces::WorkspacePorts;
 
@@ -76,10 +82,13 @@ pub use agentyard_git::{
     Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
 };
 pub use agentyard_git::{CollidingFile, CollisionKind};
-pub use agentyard_sandbox::{Distribution, Stream as OutputStream, Tool};
+pub use agentyard_sandbox::{
+    Backend, Distribution, Enforcement, Limits, Network, Stream as OutputStream, Tool, Usage, Weakness,
+};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
+pub use code_files::CodeFiles;
 pub use environments::{
     ChangedDistribution, CheckedPackage, CheckedPackages, ConfigureEnvironment, EnvironmentKind,
     EnvironmentSettings, EnvironmentView, Environments, FailureKind, InstallAnswer, InstallFailure,
@@ -90,6 +99,7 @@ pub use files::{
     EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
     SearchRequest, WriteRequest, list_cursor, search_cursor,
 };
+pub use homes::HOME as COMMAND_HOME;
 pub use identities::{Identities, VouchedIdentity};
 pub use places::Place;
 pub use progress::{Progress, Step};
@@ -110,6 +120,7 @@ pub use runs::{
     Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
     RunHappening, RunSettings, Runs, Waiting,
 };
+pub use scratch::ScratchSettings;
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
 pub use working_directories::WorkingDirectories;
@@ -137,6 +148,8 @@ pub struct Services {
     pub repositories: Repositories,
     /// Files.
     pub files: Files,
+    /// Files that hold code to be run.
+    pub code_files: CodeFiles,
     /// Commands.
     pub runs: Runs,
     /// Python environments.
@@ -164,7 +177,10 @@ impl Services {
             workspaces,
             wrapup_instructions,
             machine,
+            scratch,
         } = settings;
+        let data = trees.directory.clone();
+        let homes = Homes::new(&data);
         let locks = LockFiles::new(trees.directory.join("locks"));
         // What Agentyard keeps is reached by its tools and not by its files, also where a root holds it all.
         let roots = roots.except(trees.directory.clone());
@@ -189,6 +205,7 @@ impl Services {
                 repos: repos.clone(),
                 working_directories: working_directories.clone(),
                 trees,
+                homes: homes.clone(),
                 locks: locks.clone(),
                 git: git.clone(),
                 kept: kept.clone(),
@@ -205,6 +222,9 @@ impl Services {
             kept,
             turns,
             timeout,
+            scratch: Scratch::new(&data, scratch),
+            homes,
+            data,
             workspaces: workspaces.clone(),
             audit: audit.clone(),
         });
@@ -223,6 +243,7 @@ impl Services {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
+            code_files: CodeFiles::new(places.clone()),
             runs: Runs::new(runs, places.clone()),
             environments,
             tokens: Tokens::new(store.clone(), clock.clone()),

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agentyard_model::{Caller, Permission, RunId};
-use agentyard_sandbox::{Limits, Sandbox};
+use agentyard_sandbox::{Limits, Network, Sandbox};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
@@ -64,6 +64,8 @@ pub struct RunSettings {
     pub timeout: Duration,
     /// What a command may take; of its time, see above.
     pub limits: Limits,
+    /// The most network that a call may ask for.
+    pub network: Network,
     /// How many run at once; others wait.
     pub at_once: usize,
     /// How long a run goes on when the last one who followed it has left.
@@ -81,6 +83,7 @@ struct Plan {
     directory: Option<PathBuf>,
     environment: Vec<(String, String)>,
     input: Vec<u8>,
+    network: Network,
     timeout: Duration,
 }
 
@@ -206,11 +209,10 @@ fn tidy(known: &mut BTreeMap<RunId, Arc<Run>>) {
 pub(crate) fn no_sandbox() -> Error {
     Error::new(
         ErrorKind::Forbidden,
-        "commands are not run here: this version has no sandbox yet, and running them on the host itself is not \
-         allowed",
+        "commands are not run here: the settings choose no sandbox, and running them on the host itself is not allowed",
     )
     .hint(
-        "whoever runs Agentyard may allow it with `sandbox.allow_host = true` in the configuration, or \
-         AGENTYARD_SANDBOX_ALLOW_HOST=true; commands can then do whatever that user can",
+        "whoever runs Agentyard may set `sandbox.backend` to `auto`; or, to run commands on the host, where they can do \
+         whatever that user can, `sandbox.allow_host = true` (AGENTYARD_SANDBOX_ALLOW_HOST=true)",
     )
 }

@@ -8,15 +8,15 @@ use std::time::Duration;
 use agentyard_gateway::Platform;
 use agentyard_git::{
     Git, GitPerson, GitSettings, HostPatterns, Identity, NetworkSettings, ProtectedBranches, Roots, Tether,
-    TreeSettings, Way,
+    TreeOwner, TreeSettings, Way,
 };
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
 use agentyard_sandbox::{Host, Limits, Machine, MachineContext, Sandbox};
 use agentyard_services::{
-    ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, Services, WorkingDirectories,
-    WorkspaceSettings,
+    ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, ScratchSettings, Services,
+    WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::Store;
 
@@ -166,18 +166,44 @@ pub(crate) fn platform(
             directory: config.settings.store.data_dir.clone(),
             way: way(config.settings.workspaces.way),
             obstacle: crate::namespace::obstacle_in(setting).map(ToOwned::to_owned),
+            owner: owner_of_trees(),
         },
         configured: config.settings.repos.iter().map(configured).collect(),
         workspaces: workspaces(&config.settings.workspaces),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
         machine: machine(&setting.environment),
+        scratch: ScratchSettings {
+            code_storage: config.settings.exec.code_storage_dir.clone(),
+            too_wide: setting
+                .environment
+                .home()
+                .map(Path::to_path_buf)
+                .into_iter()
+                .collect(),
+        },
     };
     let runs = runs(&setting.environment, &config.settings);
+    let search_path = runs.environment.iter().find(|(name, _)| name == "PATH");
+    let search_path = search_path.map_or("", |(_, value)| value.as_str());
+    let environments =
+        crate::environments::settings(&config.settings, machine(&setting.environment), search_path);
     Ok(Platform {
-        services: Arc::new(Services::new(store, repositories, runs, Clock::System)),
+        services: Arc::new(Services::new(
+            store,
+            repositories,
+            runs,
+            environments,
+            Clock::System,
+        )),
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     })
+}
+
+/// To whom files in mounted views are given: the user as whom sandboxed commands run, where that is not this process's
+/// own. Commands run as this process as yet.
+fn owner_of_trees() -> Option<TreeOwner> {
+    None
 }
 
 /// How commands are run. They see of the environment only what every program needs.
@@ -200,8 +226,9 @@ fn runs(environment: &Environment, config: &Config) -> RunSettings {
         timeout: Duration::from_millis(config.build.timeout_ms),
         limits: Limits {
             output_bytes: config.build.max_output_bytes,
-            ..Limits::default()
+            ..config.sandbox.limits()
         },
+        network: config.sandbox.network.into(),
         at_once: config.build.max_at_once as usize,
         linger: Duration::from_millis(config.build.linger_ms),
     }

@@ -42,6 +42,10 @@ fn about(toolset: Toolset) -> &'static str {
             "build: files, searches, make and commands in a `workspace`. A command that goes on longer than its call \
              waits answers `running`; call again with its `run` and `after` for the rest."
         }
+        Toolset::Exec => {
+            "exec: Python in a sandbox. execute_code runs a snippet, execute_code_file a file of the `workspace`; \
+             `missing_package` names what install_dependencies is to install."
+        }
         Toolset::Core => "core: whoami tells who you are and what you may do.",
         Toolset::Admin => "admin: tokens (each shown once, when it is made) and the audit log.",
     }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use agentyard_model::RequestId;
-use agentyard_operations::{Effect, Entry, Registered, Reply, nearest};
+use agentyard_operations::{AttachedContent, Attachment, Effect, Entry, Registered, Reply, base64, nearest};
 use agentyard_services::Error;
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents, Tool, ToolAnnotations};
 
 use super::scope::Scope;
 use crate::failure::error_object;
@@ -37,13 +37,37 @@ fn annotations(entry: &Entry, effect: Effect) -> ToolAnnotations {
 }
 
 /// The answer in MCP's words: text alone, which for an object is its minified JSON. Every client shows text, and
-/// sending the object a second time as `structuredContent` would double what an answer costs.
+/// sending the object a second time as `structuredContent` would double what an answer costs. What it brings along
+/// follows, each as a block of its own.
 pub(super) fn answer(reply: Reply) -> CallToolResult {
-    let text = match reply {
-        Reply::Structured { json, .. } => json,
-        Reply::Text { text, .. } => text,
+    let (text, attachments) = match reply {
+        Reply::Structured {
+            json, attachments, ..
+        } => (json, attachments),
+        Reply::Text { text, .. } => (text, Vec::new()),
     };
-    CallToolResult::success(vec![ContentBlock::text(text)])
+    let mut blocks = vec![ContentBlock::text(text)];
+    blocks.extend(attachments.into_iter().map(block));
+    CallToolResult::success(blocks)
+}
+
+fn block(attachment: Attachment) -> ContentBlock {
+    let Attachment {
+        name,
+        media_type,
+        content,
+    } = attachment;
+    match content {
+        AttachedContent::Bytes(bytes) => ContentBlock::image(base64(&bytes), media_type),
+        AttachedContent::Text { uri, text } => {
+            ContentBlock::resource(ResourceContents::text(text, uri).with_mime_type(media_type))
+        }
+        AttachedContent::Link { uri, description, .. } => ContentBlock::resource_link(
+            Resource::new(uri, name)
+                .with_mime_type(media_type)
+                .with_description(description),
+        ),
+    }
 }
 
 /// A failure that the model should read.

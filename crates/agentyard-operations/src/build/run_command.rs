@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::assignments::Assignments;
+use super::network::NetworkAsked;
 use super::run_view::RunView;
 use crate::operation::{Access, Context, Effect, Operation, Route};
 
@@ -34,6 +35,8 @@ pub(super) struct RunCommandInput {
     environment: Assignments,
     /// What it reads.
     stdin: Option<String>,
+    /// Default none; `registry` reaches package indexes.
+    network: Option<NetworkAsked>,
     /// How long it may run.
     timeout_ms: Option<u64>,
     /// How long this call waits for it. Default 50000.
@@ -65,11 +68,13 @@ impl Operation for RunCommand {
                 workspace: input.workspace,
                 repo: input.repo,
                 branch: input.branch,
+                scratch: false,
             },
             command: input.command,
             directory: input.directory,
             environment: input.environment.0,
             stdin: input.stdin,
+            network: input.network.map(Into::into),
             timeout: input.timeout_ms.map(Duration::from_millis),
         };
         let waiting = Waiting {

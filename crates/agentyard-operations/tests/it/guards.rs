@@ -44,6 +44,14 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "make" => json!({ "workspace": repository, "dry_run": true }),
         "run_command" => json!({ "workspace": repository, "command": ["true"] }),
+        "initialize_code_file" => {
+            json!({ "workspace": repository, "filename": "code", "content": "x = 1\n" })
+        }
+        "append_to_code_file" => {
+            json!({ "workspace": repository, "file_path": "README.md", "content": "y = 2\n" })
+        }
+        "overwrite_code_file" => json!({ "workspace": repository, "path": "over.py", "content": "z = 3\n" }),
+        "read_code_file" => json!({ "workspace": repository, "file_path": "README.md" }),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
         "repo_add" => json!({ "url": repository, "name": "ours" }),

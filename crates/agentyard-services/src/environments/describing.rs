@@ -42,9 +42,7 @@ pub struct EnvironmentView {
     pub created: Option<Timestamp>,
     /// Whether the last installation did not come to its end.
     pub unfinished: bool,
-    /// Why it cannot be made here.
-    pub missing: Option<String>,
-    /// The other kinds there can be here.
+    /// Which kinds there can be here.
     pub kinds: Vec<KindAvailability>,
     /// How code is isolated; nothing when none is run here.
     pub backend: Option<Backend>,
@@ -123,12 +121,7 @@ impl Environments {
                 .missing(kind)
                 .map(|missing| format!("{}: {}", missing.reason, missing.remedy)),
         };
-        let mut kinds: Vec<KindAvailability> =
-            EnvironmentKind::ALL.iter().copied().map(availability).collect();
-        let own = kinds
-            .iter()
-            .position(|other| other.kind == target.kind)
-            .map(|place| kinds.remove(place));
+        let kinds = EnvironmentKind::ALL.iter().copied().map(availability).collect();
         let planned = || match target.kind {
             EnvironmentKind::Conda => None,
             EnvironmentKind::Venv | EnvironmentKind::VenvUv => Some(self.interpreter().ok()?.version),
@@ -148,7 +141,6 @@ impl Environments {
             generation: record.as_ref().map_or(0, |record| record.generation),
             created: record.as_ref().map(|record| record.created),
             unfinished: record.is_some_and(|record| record.unfinished),
-            missing: own.and_then(|own| own.missing),
             kinds,
             backend: self.0.sandbox.as_ref().map(|sandbox| sandbox.backend()),
             network: self.0.settings.network,

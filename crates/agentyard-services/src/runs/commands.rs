@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agentyard_model::Caller;
+use agentyard_sandbox::Network;
 
 use super::{Plan, RunAnswer, Runs, Waiting};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::places::Place;
 use crate::progress::Progress;
 
@@ -33,6 +34,8 @@ pub struct CommandRequest {
     pub environment: Vec<(String, String)>,
     /// What it reads on standard input.
     pub stdin: Option<String>,
+    /// Whom it may talk to; nobody when left out.
+    pub network: Option<Network>,
     /// How long it may run.
     pub timeout: Option<Duration>,
 }
@@ -103,6 +106,7 @@ impl Runs {
             directory: request.directory,
             environment: self.environment_with(request.environment),
             input,
+            network: self.network(request.network)?,
             timeout: self.timeout(request.timeout)?,
         })
     }
@@ -114,6 +118,23 @@ impl Runs {
         environment.retain(|(name, _)| !given.iter().any(|(other, _)| other == name));
         environment.extend(given);
         environment
+    }
+
+    /// The network that a call asks for, if that is allowed.
+    pub(super) fn network(&self, asked: Option<Network>) -> Result<Network> {
+        let (asked, most) = (asked.unwrap_or_default(), self.settings.network);
+        if asked <= most {
+            return Ok(asked);
+        }
+        Err(Error::new(
+            ErrorKind::Forbidden,
+            format!(
+                "`network`: `{}` was asked for, and at most `{}` is allowed here",
+                asked.as_str(),
+                most.as_str()
+            ),
+        )
+        .hint("whoever runs Agentyard sets the most that is allowed with `sandbox.network`"))
     }
 
     pub(super) fn timeout(&self, asked: Option<Duration>) -> Result<Duration> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agentyard_model::Caller;
+use agentyard_sandbox::Network;
 
 use super::commands::{check_name, check_text};
 use super::{Plan, RunAnswer, Runs, Waiting};
@@ -59,6 +60,8 @@ pub struct MakeRequest {
     pub dry_run: bool,
     /// Where below the tree.
     pub directory: Option<PathBuf>,
+    /// Whom it may talk to; nobody when left out.
+    pub network: Option<Network>,
     /// How long it may run.
     pub timeout: Option<Duration>,
 }
@@ -88,6 +91,7 @@ impl Runs {
             directory: request.directory,
             environment: self.environment_with(Vec::new()),
             input: Vec::new(),
+            network: self.network(request.network)?,
             timeout: self.timeout(request.timeout)?,
         })
     }

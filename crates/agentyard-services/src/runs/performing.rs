@@ -1,12 +1,10 @@
 //! The task that a run is: the turn to change the tree, the command, and what is left to be done after it.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use agentyard_model::{Caller, Permission};
-use agentyard_sandbox::{
-    Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Running, Sandbox, Stream,
-};
+use agentyard_sandbox::{Command, CommandError, EndCause, Event, Exit, Limits, Running, Sandbox, Stream};
 use tokio::sync::Semaphore;
 use tracing::{Instrument as _, Span};
 
@@ -15,11 +13,8 @@ use super::decoder::Decoder;
 use super::log::{RunEnd, RunHappening};
 use super::run::Run;
 use crate::error::{Error, ErrorKind, Result};
-use crate::places::{Held, Places};
+use crate::places::{Held, Places, WORKSPACE};
 use crate::progress::Progress;
-
-/// Where a command sees the tree it works in.
-const WORKSPACE: &str = "/workspace";
 
 /// What a run needs.
 pub(super) struct Performance {
@@ -111,25 +106,20 @@ impl Performance {
             let turnstile = self.places.turnstile();
             turnstile.pass(move |_| tree.beneath(&below).map(drop)).await?;
         }
-        let opened = held.tree.directory().try_clone_to_owned();
-        let workspace = Mount {
-            source: opened.map_err(|error| Error::internal("opening the directory to run in", error))?,
-            host_path: held.tree.path().to_owned(),
-            at: PathBuf::from(WORKSPACE),
-            access: Access::ReadWrite,
-        };
+        let room = held.room(self.sandbox.backend()).await?;
+        let top = Path::new(WORKSPACE);
         let command = Command {
             program: self.plan.program.clone(),
             arguments: self.plan.arguments.clone(),
             directory: match &self.plan.directory {
-                None => workspace.at.clone(),
-                Some(below) => workspace.at.join(below),
+                None => top.to_owned(),
+                Some(below) => top.join(below),
             },
-            hidden: vec![workspace.at.join(".git")],
-            mounts: vec![workspace],
+            hidden: room.hidden,
+            mounts: room.mounts,
             environment: self.plan.environment.clone(),
             input: self.plan.input.clone(),
-            network: Network::None,
+            network: self.plan.network,
             limits: Limits {
                 duration: self.plan.timeout,
                 ..self.limits
@@ -188,6 +178,9 @@ fn ended(exit: Exit) -> RunEnd {
         timed_out: exit.cause == EndCause::Deadline,
         cancelled: exit.cause == EndCause::Stopped,
         output_limit: exit.cause == EndCause::OutputLimit,
+        memory_limit: exit.cause == EndCause::MemoryLimit,
+        disk_limit: exit.cause == EndCause::DiskLimit,
+        usage: exit.usage,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 
 use agentyard_git::{self as git, Roots, Trust, Way, Work};
@@ -67,6 +68,12 @@ impl Entered {
 }
 
 impl Workspaces {
+    /// Gives the files of a tree to whom commands run as there, where that is somebody else than this process.
+    pub(crate) fn hand_over(&self, entered: &Entered, cancel: &AtomicBool) -> Result<(), git::Error> {
+        let (key, name) = (entered.row.repo.to_string(), &entered.row.name);
+        self.0.trees.hand_over(&key, name, cancel).map(drop)
+    }
+
     /// Goes into an open workspace, which counts as using it.
     pub(crate) async fn enter(&self, caller: &Caller, which: &WorkspaceReference) -> Result<Entered> {
         let row = self.open_row(caller, which).await?;

@@ -50,6 +50,8 @@ pub(crate) fn find(matches: &ArgMatches) -> Option<Result<Typed>> {
 
 fn group(noun: &'static str) -> Command {
     let about = match noun {
+        "code" => "Write and read files that hold code",
+        "exec" => "Run Python code, and look after its environment",
         "file" => "Read and change files",
         "git" => "Look at repositories and change them",
         "repo" => "Repositories that workspaces are made of",

@@ -19,5 +19,6 @@ mod secrets;
 mod serve;
 mod stdio;
 mod support;
+mod test_driven;
 mod trust;
 mod workspaces;

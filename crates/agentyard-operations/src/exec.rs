@@ -1,0 +1,31 @@
+//! Code: kept in files, run, and given the packages that it imports.
+
+mod append_to_code_file;
+mod code_file_view;
+mod initialize_code_file;
+mod overwrite_code_file;
+mod read_code_file;
+
+use agentyard_services::Place;
+
+use crate::registry::Entry;
+
+pub(crate) const ALL: &[Entry] = &[
+    Entry::of::<initialize_code_file::InitializeCodeFile>(),
+    Entry::of::<append_to_code_file::AppendToCodeFile>(),
+    Entry::of::<overwrite_code_file::OverwriteCodeFile>(),
+    Entry::of::<read_code_file::ReadCodeFile>(),
+];
+
+/// How other servers call a file that holds code.
+const PATH_ALIASES: &[(&str, &str)] = &[("file_path", "path"), ("filename", "path")];
+
+/// Where a call is to work: a caller who names nothing has a place of its own.
+fn place(workspace: Option<String>, repo: Option<String>, branch: Option<String>) -> Place {
+    Place {
+        workspace,
+        repo,
+        branch,
+        scratch: true,
+    }
+}
