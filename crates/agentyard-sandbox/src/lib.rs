@@ -18,6 +18,7 @@ mod host;
 mod leader;
 mod machine;
 pub mod namespace;
+mod python;
 mod sandbox;
 mod watch;
 
@@ -28,4 +29,8 @@ pub use command::{
 pub use host::Host;
 pub use leader::{LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
+pub use python::{
+    Conda, Distribution, Interpreter, InvalidPythonVersion, PythonVersion, distributions, has_interpreter,
+    made_with, normalized_name,
+};
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};

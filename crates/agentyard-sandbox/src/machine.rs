@@ -5,7 +5,7 @@ mod cgroups;
 mod finding;
 mod overlayfs;
 mod podman;
-mod probe;
+pub(crate) mod probe;
 mod programs;
 mod reflink;
 mod scratch;
@@ -38,7 +38,7 @@ pub struct MachineContext {
 /// This machine, as far as isolation is concerned.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    context: MachineContext,
+    pub(crate) context: MachineContext,
 }
 
 impl Machine {

@@ -11,7 +11,7 @@ use agentyard_sandbox::{Access, Mount};
 use sha2::{Digest as _, Sha256};
 
 /// Where a command sees its home directory.
-pub(crate) const HOME: &str = "/home/agent";
+pub const HOME: &str = "/home/agent";
 
 /// One home directory for each place, below the data directory.
 #[derive(Debug, Clone)]

@@ -43,12 +43,15 @@ mod code_files;
 
 mod runs;
 
+mod environments;
+
 use std::sync::Arc;
 
 use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
 use agentyard_model::Clock;
 use agentyard_store::Store;
 
+use environments::EnvironmentParts;
 use homes::Homes;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
@@ -79,16 +82,24 @@ pub use agentyard_git::{
     Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
 };
 pub use agentyard_git::{CollidingFile, CollisionKind};
-pub use agentyard_sandbox::{Network, Stream as OutputStream, Tool, Usage};
+pub use agentyard_sandbox::{
+    Backend, Distribution, Enforcement, Limits, Network, Stream as OutputStream, Tool, Usage, Weakness,
+};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
 pub use code_files::CodeFiles;
+pub use environments::{
+    ChangedDistribution, CheckedPackage, CheckedPackages, ConfigureEnvironment, EnvironmentKind,
+    EnvironmentSettings, EnvironmentView, Environments, FailureKind, InstallAnswer, InstallFailure,
+    InstallReport, InstallRequest, KindAvailability, UnknownEnvironmentKind,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use files::{
     EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
     SearchRequest, WriteRequest, list_cursor, search_cursor,
 };
+pub use homes::HOME as COMMAND_HOME;
 pub use identities::{Identities, VouchedIdentity};
 pub use places::Place;
 pub use progress::{Progress, Step};
@@ -141,12 +152,20 @@ pub struct Services {
     pub code_files: CodeFiles,
     /// Commands.
     pub runs: Runs,
+    /// Python environments.
+    pub environments: Environments,
 }
 
 impl Services {
     /// The services over these ports. Nothing is opened yet.
     #[must_use]
-    pub fn new(store: &Store, settings: RepositorySettings, runs: RunSettings, clock: Clock) -> Self {
+    pub fn new(
+        store: &Store,
+        settings: RepositorySettings,
+        runs: RunSettings,
+        environments: EnvironmentSettings,
+        clock: Clock,
+    ) -> Self {
         let RepositorySettings {
             roots,
             working_directories,
@@ -187,7 +206,7 @@ impl Services {
                 working_directories: working_directories.clone(),
                 trees,
                 homes: homes.clone(),
-                locks,
+                locks: locks.clone(),
                 git: git.clone(),
                 kept: kept.clone(),
                 turns: turns.clone(),
@@ -210,12 +229,23 @@ impl Services {
             audit: audit.clone(),
         });
         let trust = TrustedRepositories::new(store.clone());
+        let environments = Environments::new(EnvironmentParts {
+            settings: environments,
+            sandbox: runs.sandbox.clone(),
+            limits: runs.limits,
+            places: places.clone(),
+            workspaces: workspaces.clone(),
+            audit: audit.clone(),
+            locks,
+            clock: clock.clone(),
+        });
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
             code_files: CodeFiles::new(places.clone()),
             runs: Runs::new(runs, places.clone()),
+            environments,
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
             workspaces,

@@ -424,6 +424,15 @@ impl Located {
         }
     }
 
+    /// The whole tree that it is part of.
+    pub(crate) fn tree(&self) -> Result<Confined, git::Error> {
+        let top = match &self.workspace {
+            Some(entered) => entered.path(),
+            None => &self.directory,
+        };
+        self.roots.resolve(top).map_err(|error| self.explained(error))
+    }
+
     fn top(&self) -> Result<Confined, git::Error> {
         self.roots
             .resolve(&self.directory)

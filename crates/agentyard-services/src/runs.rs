@@ -277,14 +277,13 @@ fn tidy(known: &mut BTreeMap<RunId, Arc<Run>>) {
     }
 }
 
-fn no_sandbox() -> Error {
+pub(crate) fn no_sandbox() -> Error {
     Error::new(
         ErrorKind::Forbidden,
-        "commands are not run here: this version has no sandbox yet, and running them on the host itself is not \
-         allowed",
+        "commands are not run here: the settings choose no sandbox, and running them on the host itself is not allowed",
     )
     .hint(
-        "whoever runs Agentyard may allow it with `sandbox.allow_host = true` in the configuration, or \
-         AGENTYARD_SANDBOX_ALLOW_HOST=true; commands can then do whatever that user can",
+        "whoever runs Agentyard may set `sandbox.backend` to `auto`; or, to run commands on the host, where they can do \
+         whatever that user can, `sandbox.allow_host = true` (AGENTYARD_SANDBOX_ALLOW_HOST=true)",
     )
 }

@@ -12,6 +12,7 @@ mod commands;
 mod config;
 mod credentials;
 mod doctor;
+mod environments;
 mod exit;
 mod leading;
 mod namespace;

@@ -183,8 +183,18 @@ pub(crate) fn platform(
         },
     };
     let runs = runs(&setting.environment, &config.settings);
+    let search_path = runs.environment.iter().find(|(name, _)| name == "PATH");
+    let search_path = search_path.map_or("", |(_, value)| value.as_str());
+    let environments =
+        crate::environments::settings(&config.settings, machine(&setting.environment), search_path);
     Ok(Platform {
-        services: Arc::new(Services::new(store, repositories, runs, Clock::System)),
+        services: Arc::new(Services::new(
+            store,
+            repositories,
+            runs,
+            environments,
+            Clock::System,
+        )),
         selection: Arc::new(selection),
         presentation: Presentation::new(output.level, output.max_tokens as usize),
     })

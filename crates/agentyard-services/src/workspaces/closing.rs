@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use agentyard_git::{CheckpointNote, Trust, Work};
+use agentyard_git::{self as git, CheckpointNote, Trust, Work};
 use agentyard_model::{AuditEvent, Caller, Permission, Workspace, WorkspaceState};
 
 use super::holding::series_of;

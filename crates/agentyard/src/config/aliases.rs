@@ -132,6 +132,10 @@ pub(crate) const ALIASES: &[Alias] = &[
     alias("BITBUCKET_TOKEN", Effect::Read("the token for bitbucket.org")),
     alias("GITEA_TOKEN", Effect::Read("the token for `GITEA_HOST`")),
     alias("GITEA_HOST", Effect::Read("a Gitea or Forgejo host")),
+    // Python packages.
+    alias("SSL_CERT_FILE", Effect::Sets("exec.certificates")),
+    alias("PIP_CERT", Effect::Sets("exec.certificates")),
+    alias("PIP_INDEX_URL", Effect::Sets("exec.index_url")),
     // Logs.
     alias(
         "MCP_LOG_LEVEL",
