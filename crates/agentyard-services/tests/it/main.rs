@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod executions;
+mod fake_surreal;
 mod repos;
 mod runs;
+mod secrets;
 mod workspace_changes;
 mod workspace_conflicts;
 mod workspace_keeping;
