@@ -14,10 +14,12 @@
 mod bubblewrap;
 mod cgroups;
 mod command;
+mod egress;
 mod host;
 mod leader;
 mod machine;
 pub mod namespace;
+mod podman;
 mod python;
 mod sandbox;
 mod watch;
@@ -33,4 +35,9 @@ pub use python::{
     Conda, Distribution, Interpreter, InvalidPythonVersion, PythonVersion, distributions, has_interpreter,
     made_with, normalized_name,
 };
+pub use egress::{
+    Addresses, Denied, EGRESS_PORT, Egress, EgressBounds, EgressSettings, InvalidEgress, Serving,
+    egress_environment,
+};
+pub use podman::{IMAGE_REGISTRIES, ImageName, InvalidImage, Podman, PodmanSettings, choose_image};
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};

@@ -7,7 +7,9 @@
 )]
 
 mod bubblewrap;
+mod egress;
 mod host;
+mod podman;
 mod support;
 
 /// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
