@@ -254,14 +254,16 @@ impl Services {
             locks,
             clock: clock.clone(),
         });
+        let secrets = Secrets::new(store.clone());
+        let executions = Executions::new(store.clone(), clock.clone(), executions);
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
             code_files: CodeFiles::new(places.clone()),
-            secrets: Secrets::new(store.clone()),
-            executions: Executions::new(store.clone(), clock.clone(), executions),
-            runs: Runs::new(runs, places.clone()),
+            runs: Runs::new(runs, places.clone(), secrets.clone(), executions.clone()),
+            secrets,
+            executions,
             environments,
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,

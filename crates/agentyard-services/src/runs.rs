@@ -12,6 +12,7 @@ mod log;
 mod making;
 mod performing;
 mod plain;
+mod recording;
 mod run;
 mod spool;
 
@@ -20,15 +21,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agentyard_model::{Caller, Permission, RunId};
+use agentyard_model::{Caller, Permission, RunId, SecretName};
 use agentyard_sandbox::{Limits, Network, Sandbox, Stream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::executions::Executions;
 use crate::places::{Place, Places};
 use crate::progress::Progress;
+use crate::secrets::Secrets;
 pub use attending::{Followed, Following, RunAnswer, Waiting};
 pub use captured::Captured;
 pub use commands::CommandRequest;
@@ -52,6 +55,8 @@ const MAX_RUNS: usize = 256;
 pub struct Runs {
     settings: RunSettings,
     places: Places,
+    secrets: Secrets,
+    executions: Executions,
     running: Arc<Semaphore>,
     known: Mutex<BTreeMap<RunId, Arc<Run>>>,
 }
@@ -86,15 +91,31 @@ struct Plan {
     environment: Vec<(String, String)>,
     input: Vec<u8>,
     network: Network,
+    secrets: Vec<SecretName>,
     timeout: Duration,
 }
 
+impl Plan {
+    /// The command as people would write it.
+    fn line(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.arguments);
+        words.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+}
+
 impl Runs {
-    pub(crate) fn new(settings: RunSettings, places: Places) -> Self {
+    pub(crate) fn new(
+        settings: RunSettings,
+        places: Places,
+        secrets: Secrets,
+        executions: Executions,
+    ) -> Self {
         Self {
             running: Arc::new(Semaphore::new(settings.at_once.clamp(1, MAX_RUNS))),
             settings,
             places,
+            secrets,
+            executions,
             known: Mutex::default(),
         }
     }
@@ -222,6 +243,8 @@ impl Runs {
             caller: caller.clone(),
             places: self.places.clone(),
             running: Arc::clone(&self.running),
+            secrets: self.secrets.clone(),
+            executions: self.executions.clone(),
         };
         // The run does not end with the call that started it, so it has a task of its own.
         let performing = performing::perform(Arc::clone(run), body(stage));

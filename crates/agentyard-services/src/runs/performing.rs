@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agentyard_model::{Caller, Permission};
+use agentyard_model::{Caller, NewExecution, Permission, Secret, SecretName};
 use agentyard_sandbox::{Command, CommandError, EndCause, Event, Exit, Limits, Running, Sandbox, Stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{Instrument as _, Span};
@@ -13,8 +13,11 @@ use super::decoder::Decoder;
 use super::log::{RunEnd, RunHappening};
 use super::run::Run;
 use crate::error::{Error, ErrorKind, Result};
+use crate::executions::Executions;
+use crate::masking::{Mask, Masking};
 use crate::places::{Held, Place, Places, WORKSPACE};
 use crate::progress::Progress;
+use crate::secrets::Secrets;
 
 /// What the body of a run works with.
 pub(crate) struct Stage {
@@ -22,6 +25,8 @@ pub(crate) struct Stage {
     pub(super) caller: Caller,
     pub(super) places: Places,
     pub(super) running: Arc<Semaphore>,
+    pub(super) secrets: Secrets,
+    pub(super) executions: Executions,
 }
 
 /// Runs a body to its end, and tells that as the last thing.
@@ -48,18 +53,31 @@ where
     });
 }
 
-/// Runs a command in its tree.
+/// Runs a command in its tree, and puts it on record.
 pub(super) async fn perform_command(
     plan: Plan,
     stage: Stage,
     sandbox: Arc<dyn Sandbox>,
     limits: Limits,
 ) -> Result<(RunEnd, ())> {
-    let held = stage.hold(&plan.place, plan.operation).await?;
-    let _place = stage.place_to_run().await?;
-    let end = run_in(&plan, &stage, sandbox.as_ref(), limits, &held).await;
-    held.done(end.as_ref().is_ok_and(|end| end.exit_code == Some(0)))
-        .await;
+    let granted = stage.secrets.granted(&stage.caller, &plan.secrets).await?;
+    let mask = Mask::new(&granted)?;
+    let mut record = NewExecution {
+        backend: sandbox.backend().to_string(),
+        network: plan.network.as_str().to_owned(),
+        ..stage.begin_record(plan.operation, &plan.line(), &mask)
+    };
+    let performed = async {
+        let held = stage.hold(&plan.place, plan.operation).await?;
+        record.workspace = Some(held.name());
+        let _place = stage.place_to_run().await?;
+        let end = run_in(&plan, &stage, sandbox.as_ref(), limits, &held, (&granted, &mask)).await;
+        held.done(end.as_ref().is_ok_and(|end| end.exit_code == Some(0)))
+            .await;
+        end
+    };
+    let end = performed.await;
+    stage.record(record, &end, &mask).await;
     Ok((end?, ()))
 }
 
@@ -69,6 +87,7 @@ async fn run_in(
     sandbox: &dyn Sandbox,
     limits: Limits,
     held: &Held,
+    (granted, mask): (&[(SecretName, Secret)], &Mask),
 ) -> Result<RunEnd> {
     if let Some(below) = &plan.directory {
         stage.check_directory(held, below).await?;
@@ -80,7 +99,7 @@ async fn run_in(
         directory: inside(plan.directory.as_deref()),
         hidden: room.hidden,
         mounts: room.mounts,
-        environment: plan.environment.clone(),
+        environment: with_secrets(plan.environment.clone(), granted),
         input: plan.input.clone(),
         network: plan.network,
         limits: Limits {
@@ -90,7 +109,20 @@ async fn run_in(
     };
     stage.progress(&format!("running {}", plan.program));
     let running = sandbox.start(command).await.map_err(from_sandbox)?;
-    stage.watch(running).await
+    stage.watch(running, mask).await
+}
+
+/// An environment with the secrets that were granted; they are stronger than what else has their names.
+pub(crate) fn with_secrets(
+    mut environment: Vec<(String, String)>,
+    granted: &[(SecretName, Secret)],
+) -> Vec<(String, String)> {
+    environment.retain(|(name, _)| !granted.iter().any(|(secret, _)| secret.as_str() == name));
+    let secrets = granted
+        .iter()
+        .map(|(name, secret)| (name.to_string(), secret.expose().to_owned()));
+    environment.extend(secrets);
+    environment
 }
 
 /// Where a command sees a directory below the tree.
@@ -175,17 +207,17 @@ impl Stage {
         waiting.await
     }
 
-    /// Watches a command to its end, and tells what it says.
+    /// Watches a command to its end, and tells what it says, but for the secrets that it was granted.
     ///
     /// # Errors
     /// When it could not be started, or nobody looks after it any more.
-    pub(crate) async fn watch(&self, running: Running) -> Result<RunEnd> {
-        let exit = self.watched(running).await.map_err(from_sandbox)?;
+    pub(crate) async fn watch(&self, running: Running, mask: &Mask) -> Result<RunEnd> {
+        let exit = self.watched(running, mask).await.map_err(from_sandbox)?;
         Ok(ended(exit))
     }
 
-    async fn watched(&self, mut running: Running) -> Result<Exit, CommandError> {
-        let (mut stdout, mut stderr) = (Decoder::default(), Decoder::default());
+    async fn watched(&self, mut running: Running, mask: &Mask) -> Result<Exit, CommandError> {
+        let (mut stdout, mut stderr) = (Said::new(mask), Said::new(mask));
         let abandoned = self.run.abandoned();
         tokio::pin!(abandoned);
         let mut stopped = false;
@@ -222,6 +254,32 @@ impl Stage {
             total: None,
             message: message.to_owned(),
         });
+    }
+}
+
+/// What comes from a stream, as text that may be shown.
+struct Said {
+    decoder: Decoder,
+    masking: Masking,
+}
+
+impl Said {
+    fn new(mask: &Mask) -> Self {
+        Self {
+            decoder: Decoder::default(),
+            masking: mask.stream(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> String {
+        self.masking.push(&self.decoder.push(bytes))
+    }
+
+    fn finish(mut self) -> String {
+        let rest = self.decoder.finish();
+        let mut text = self.masking.push(&rest);
+        text.push_str(&self.masking.finish());
+        text
     }
 }
 
