@@ -102,7 +102,7 @@ fn egress(config: &Config) -> Result<Egress, Failure> {
         upstream: proxy.map(|proxy| proxy.expose().to_owned()),
         ..EgressSettings::default()
     })
-    .map_err(|error| invalid("sandbox.registries", &error))
+    .map_err(|error| invalid("sandbox.registries` or `sandbox.proxy", &error))
 }
 
 fn invalid(key: &str, error: &dyn std::error::Error) -> Failure {
