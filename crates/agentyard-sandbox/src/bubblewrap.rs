@@ -32,6 +32,7 @@ use crate::watch::Watch;
 use owners::Owners;
 pub(crate) use plan::{Argument, Plan, Rlimits};
 use policy::{Facts, Hidden, Role};
+pub(crate) use policy::{PROXY_PORT, in_memory};
 pub(crate) use seccomp::filter;
 use system::Shown;
 
@@ -253,4 +254,18 @@ fn writable(mounts: &[Mount]) -> io::Result<Vec<OwnedFd>> {
     mounts
         .map(|mount| Ok(rustix::fs::openat(&mount.source, ".", flags, Mode::empty())?))
         .collect()
+}
+
+// STUB until h/bwrap has it.
+#[derive(Debug)]
+pub(crate) struct Keeper;
+impl Keeper {
+    pub(crate) async fn ended(&mut self) -> String {
+        String::new()
+    }
+}
+impl Bubblewrap {
+    pub(crate) async fn start_keeper(&self, _: Command, _: OwnedFd) -> Result<Keeper, CommandError> {
+        Ok(Keeper)
+    }
 }

@@ -15,6 +15,7 @@ mod bubblewrap;
 mod cgroups;
 mod command;
 mod host;
+mod interpreter;
 mod leader;
 mod machine;
 pub mod namespace;
@@ -27,6 +28,9 @@ pub use command::{
     Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Stream, Usage,
 };
 pub use host::Host;
+pub use interpreter::{
+    Code, ColdCall, Frame, Interpreted, Interpreters, NotWarm, Outcome, Raised, Report, Script,
+};
 pub use leader::{LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
 pub use python::{

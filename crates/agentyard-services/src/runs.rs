@@ -12,6 +12,7 @@ mod log;
 mod making;
 mod performing;
 mod plain;
+mod recording;
 mod run;
 mod spool;
 
@@ -20,22 +21,25 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agentyard_model::{Caller, Permission, RunId};
-use agentyard_sandbox::{Limits, Network, Sandbox, Stream};
+use agentyard_model::{Caller, Clock, Permission, RunId};
+use agentyard_sandbox::{Interpreters, Limits, Network, Sandbox, Stream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::executions::Executions;
 use crate::places::{Place, Places};
 use crate::progress::Progress;
 pub use attending::{Followed, Following, RunAnswer, Waiting};
 pub use captured::Captured;
 pub use commands::CommandRequest;
+pub(crate) use commands::{MAX_WORDS, check_text, check_variables, input_of};
 pub use log::{RunEnd, RunEvent, RunHappening};
 pub use making::MakeRequest;
 pub(crate) use performing::{Stage, from_sandbox, inside};
 pub use plain::PlainText;
+pub(crate) use recording::Recorded;
 use run::{Attendance, Run};
 pub use spool::RunOutput;
 
@@ -52,6 +56,8 @@ const MAX_RUNS: usize = 256;
 pub struct Runs {
     settings: RunSettings,
     places: Places,
+    executions: Executions,
+    clock: Clock,
     running: Arc<Semaphore>,
     known: Mutex<BTreeMap<RunId, Arc<Run>>>,
 }
@@ -72,6 +78,8 @@ pub struct RunSettings {
     pub at_once: usize,
     /// How long a run goes on when the last one who followed it has left.
     pub linger: Duration,
+    /// Python interpreters that have started already, where there are any.
+    pub interpreters: Option<Interpreters>,
 }
 
 /// A command as it will be run, once everything that a caller said was found right.
@@ -90,8 +98,10 @@ struct Plan {
 }
 
 impl Runs {
-    pub(crate) fn new(settings: RunSettings, places: Places) -> Self {
+    pub(crate) fn new(settings: RunSettings, places: Places, executions: Executions, clock: Clock) -> Self {
         Self {
+            executions,
+            clock,
             running: Arc::new(Semaphore::new(settings.at_once.clamp(1, MAX_RUNS))),
             settings,
             places,
@@ -222,6 +232,8 @@ impl Runs {
             caller: caller.clone(),
             places: self.places.clone(),
             running: Arc::clone(&self.running),
+            executions: self.executions.clone(),
+            clock: self.clock.clone(),
         };
         // The run does not end with the call that started it, so it has a task of its own.
         let performing = performing::perform(Arc::clone(run), body(stage));

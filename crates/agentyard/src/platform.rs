@@ -231,6 +231,7 @@ fn runs(environment: &Environment, config: &Config) -> RunSettings {
         network: config.sandbox.network.into(),
         at_once: config.build.max_at_once as usize,
         linger: Duration::from_millis(config.build.linger_ms),
+        interpreters: None,
     }
 }
 

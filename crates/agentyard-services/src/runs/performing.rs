@@ -3,18 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agentyard_model::{Caller, Permission};
+use agentyard_model::{Caller, Clock, Permission};
 use agentyard_sandbox::{Command, CommandError, EndCause, Event, Exit, Limits, Running, Sandbox, Stream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tracing::{Instrument as _, Span};
 
 use super::Plan;
 use super::decoder::Decoder;
 use super::log::{RunEnd, RunHappening};
+use super::recording::Recorded;
 use super::run::Run;
 use crate::error::{Error, ErrorKind, Result};
+use crate::executions::Executions;
+use crate::masking::{Mask, Masking};
 use crate::places::{Held, Place, Places, WORKSPACE};
-use crate::progress::Progress;
+use crate::progress::{Progress, Step};
 
 /// What the body of a run works with.
 pub(crate) struct Stage {
@@ -22,6 +25,8 @@ pub(crate) struct Stage {
     pub(super) caller: Caller,
     pub(super) places: Places,
     pub(super) running: Arc<Semaphore>,
+    pub(super) executions: Executions,
+    pub(super) clock: Clock,
 }
 
 /// Runs a body to its end, and tells that as the last thing.
@@ -57,7 +62,17 @@ pub(super) async fn perform_command(
 ) -> Result<(RunEnd, ())> {
     let held = stage.hold(&plan.place, plan.operation).await?;
     let _place = stage.place_to_run().await?;
+    let recorded = Recorded {
+        operation: plan.operation,
+        code: command_line(&plan),
+        place: held.name(),
+        environment: None,
+        backend: sandbox.backend(),
+        network: plan.network,
+        started_at: stage.clock.now(),
+    };
     let end = run_in(&plan, &stage, sandbox.as_ref(), limits, &held).await;
+    stage.record(recorded, &end, None).await;
     held.done(end.as_ref().is_ok_and(|end| end.exit_code == Some(0)))
         .await;
     Ok((end?, ()))
@@ -90,7 +105,24 @@ async fn run_in(
     };
     stage.progress(&format!("running {}", plan.program));
     let running = sandbox.start(command).await.map_err(from_sandbox)?;
-    stage.watch(running).await
+    stage.watch(running, &Mask::nothing()).await
+}
+
+/// A command as it is written, with its words told apart.
+fn command_line(plan: &Plan) -> String {
+    let words = std::iter::once(&plan.program).chain(&plan.arguments);
+    let words: Vec<String> = words
+        .map(|word| {
+            let is_plain =
+                !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "\"'\\".contains(c));
+            if is_plain {
+                word.clone()
+            } else {
+                format!("{word:?}")
+            }
+        })
+        .collect();
+    words.join(" ")
 }
 
 /// Where a command sees a directory below the tree.
@@ -143,15 +175,24 @@ impl Stage {
 
     /// Waits for the turn to change the tree, and tells meanwhile what it waits for.
     async fn take_turn(&self, place: &Place, operation: &'static str) -> Result<Held> {
-        let (progress, mut steps) = Progress::watched();
+        let (progress, steps) = Progress::watched();
         let taking = self
             .places
             .hold(&self.caller, place, Permission::AgentRun, operation, &progress);
-        tokio::pin!(taking);
         self.progress("preparing workspace");
+        self.relaying(steps, taking).await
+    }
+
+    /// Waits for something, and tells meanwhile which steps it takes.
+    pub(crate) async fn relaying<T>(
+        &self,
+        mut steps: watch::Receiver<Step>,
+        working: impl Future<Output = T>,
+    ) -> T {
+        tokio::pin!(working);
         loop {
             tokio::select! {
-                held = &mut taking => return held,
+                done = &mut working => return done,
                 Ok(()) = steps.changed() => {
                     let step = steps.borrow_and_update().clone();
                     self.run.tell(RunHappening::Progress {
@@ -175,17 +216,17 @@ impl Stage {
         waiting.await
     }
 
-    /// Watches a command to its end, and tells what it says.
+    /// Watches a command to its end, and tells what it says, but for secrets.
     ///
     /// # Errors
     /// When it could not be started, or nobody looks after it any more.
-    pub(crate) async fn watch(&self, running: Running) -> Result<RunEnd> {
-        let exit = self.watched(running).await.map_err(from_sandbox)?;
+    pub(crate) async fn watch(&self, running: Running, mask: &Mask) -> Result<RunEnd> {
+        let exit = self.watched(running, mask).await.map_err(from_sandbox)?;
         Ok(ended(exit))
     }
 
-    async fn watched(&self, mut running: Running) -> Result<Exit, CommandError> {
-        let (mut stdout, mut stderr) = (Decoder::default(), Decoder::default());
+    async fn watched(&self, mut running: Running, mask: &Mask) -> Result<Exit, CommandError> {
+        let (mut stdout, mut stderr) = (Said::new(mask), Said::new(mask));
         let abandoned = self.run.abandoned();
         tokio::pin!(abandoned);
         let mut stopped = false;
@@ -222,6 +263,30 @@ impl Stage {
             total: None,
             message: message.to_owned(),
         });
+    }
+}
+
+/// What is said on a stream, as text without secrets.
+struct Said {
+    decoder: Decoder,
+    masking: Masking,
+}
+
+impl Said {
+    fn new(mask: &Mask) -> Self {
+        Self {
+            decoder: Decoder::default(),
+            masking: mask.stream(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> String {
+        self.masking.push(&self.decoder.push(bytes))
+    }
+
+    fn finish(&mut self) -> String {
+        let rest = self.masking.push(&self.decoder.finish());
+        rest + &self.masking.finish()
     }
 }
 
