@@ -106,7 +106,7 @@ pub struct Interpreters(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    bubblewrap: Bubblewrap,
+    bubblewrap: Arc<Bubblewrap>,
     pool: Pool,
     contexts: Contexts,
     is_swept: Mutex<bool>,
@@ -115,7 +115,7 @@ struct Inner {
 impl Interpreters {
     /// Interpreters in such sandboxes. None is started yet.
     #[must_use]
-    pub fn new(bubblewrap: Bubblewrap) -> Self {
+    pub fn new(bubblewrap: Arc<Bubblewrap>) -> Self {
         Self(Arc::new(Inner {
             bubblewrap,
             pool: Pool::default(),
@@ -191,7 +191,11 @@ impl Interpreters {
         let zygote = self
             .0
             .pool
-            .get(&script.key, script.generation, self.started(script, groups.is_some()))
+            .get(
+                &script.key,
+                script.generation,
+                self.started(script, groups.is_some()),
+            )
             .await?;
         let child = zygote.child(command.network).await.map_err(|error| {
             self.0.pool.give_up(&zygote);
@@ -203,9 +207,16 @@ impl Interpreters {
                 group.add(child.first.pid)?;
                 group.add(child.second)?;
             }
-            let writable = command.mounts.iter().filter(|mount| mount.access == Access::ReadWrite);
+            let writable = command
+                .mounts
+                .iter()
+                .filter(|mount| mount.access == Access::ReadWrite);
             let writable = writable.map(|mount| mount.source.try_clone());
-            let watch = Watch::new(command.limits, writable.collect::<Result<_, _>>()?, group.is_none());
+            let watch = Watch::new(
+                command.limits,
+                writable.collect::<Result<_, _>>()?,
+                group.is_none(),
+            );
             Ok::<_, std::io::Error>(Confinement::around(group, watch, child.first.pid))
         };
         let confinement = confined().map_err(|error| format!("the code could not be limited: {error}"))?;

@@ -311,5 +311,6 @@ pub fn run_settings() -> RunSettings {
         network: Network::Registry,
         at_once: 8,
         linger: Duration::ZERO,
+        interpreters: None,
     }
 }

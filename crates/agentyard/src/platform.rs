@@ -216,7 +216,7 @@ fn owner_of_trees(settings: &SandboxSettings) -> Option<TreeOwner> {
 
 /// How commands are run. They see of the environment only what every program needs.
 fn runs(environment: &Environment, config: &Config) -> Result<RunSettings, Failure> {
-    let Sandboxing { sandbox } = sandboxing::chosen(environment, config)?;
+    let Sandboxing { sandbox, interpreters } = sandboxing::chosen(environment, config)?;
     Ok(RunSettings {
         environment: variables(environment, sandbox.as_deref().map(Sandbox::backend)),
         sandbox,
@@ -228,6 +228,7 @@ fn runs(environment: &Environment, config: &Config) -> Result<RunSettings, Failu
         network: config.sandbox.network.into(),
         at_once: config.build.max_at_once as usize,
         linger: Duration::from_millis(config.build.linger_ms),
+        interpreters,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agentyard_sandbox::{
-    Bubblewrap, BubblewrapSettings, Egress, EgressSettings, Host, ImageName, Network, Podman, PodmanSettings,
+    Bubblewrap, BubblewrapSettings, Egress, EgressSettings, Host, ImageName, Interpreters, Network, Podman, PodmanSettings,
     Sandbox,
 };
 use agentyard_services::ErrorKind;
@@ -17,19 +17,33 @@ use crate::leading;
 pub(crate) struct Sandboxing {
     /// Without one, they are refused.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
+    /// Interpreters that wait for code, where the sandbox can have them.
+    pub(crate) interpreters: Option<Interpreters>,
 }
 
 /// What the settings choose.
 pub(crate) fn chosen(environment: &Environment, config: &Config) -> Result<Sandboxing, Failure> {
-    let sandbox: Option<Arc<dyn Sandbox>> = match config.sandbox.backend {
-        _ if runs_on_host(environment, config) => Some(Arc::new(Host::new(leading::program()))),
-        SandboxBackend::Host => None,
+    Ok(match config.sandbox.backend {
+        _ if runs_on_host(environment, config) => Sandboxing::of(Host::new(leading::program())),
+        SandboxBackend::Host => Sandboxing::default(),
         SandboxBackend::Auto | SandboxBackend::Bubblewrap => {
-            Some(Arc::new(Bubblewrap::new(bubblewrap(environment, config)?)))
+            let bubblewrap = Bubblewrap::new(bubblewrap(environment, config)?);
+            Sandboxing {
+                interpreters: Some(Interpreters::new(bubblewrap.clone())),
+                ..Sandboxing::of(bubblewrap)
+            }
         }
-        SandboxBackend::Podman => Some(Arc::new(Podman::new(podman(environment, config)?))),
-    };
-    Ok(Sandboxing { sandbox })
+        SandboxBackend::Podman => Sandboxing::of(Podman::new(podman(environment, config)?)),
+    })
+}
+
+impl Sandboxing {
+    fn of(sandbox: impl Sandbox + 'static) -> Self {
+        Self {
+            sandbox: Some(Arc::new(sandbox)),
+            interpreters: None,
+        }
+    }
 }
 
 /// Says loudly that commands run without a sandbox.

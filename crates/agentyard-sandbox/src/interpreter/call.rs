@@ -21,6 +21,9 @@ use crate::command::{CommandError, EndCause, Event, Exit, Limits, Stream};
 use crate::leader::{Confinement, GRACE, input_of, output_pipe, read};
 use crate::sandbox::{Awaited, Process};
 
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
+
 /// What came of a call beside its end.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -313,14 +316,21 @@ impl Call {
             code,
             signal,
             duration: self.started.elapsed(),
-            cause: if ended_by_kernel { EndCause::MemoryLimit } else { self.cause },
+            cause: if ended_by_kernel {
+                EndCause::MemoryLimit
+            } else {
+                self.cause
+            },
             usage: confinement.usage(),
         }
     }
 
     /// What was said before the end and not read yet. What somebody may still hold open is not waited for.
     fn leftover(&mut self) -> Option<Event> {
-        for (stream, pipe) in [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)] {
+        for (stream, pipe) in [
+            (Stream::Stdout, &mut self.stdout),
+            (Stream::Stderr, &mut self.stderr),
+        ] {
             match read_now(pipe) {
                 Some(bytes) => return Some(Event::Output(stream, bytes)),
                 None => *pipe = None,
@@ -345,5 +355,17 @@ impl Call {
             });
         }
         Ok(Event::Ended(exit))
+    }
+}
+
+/// What can be read without waiting.
+fn read_now(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; CHUNK];
+    match pipe.as_mut()?.try_read(&mut bytes) {
+        Ok(length @ 1..) => {
+            bytes.truncate(length);
+            Some(bytes)
+        }
+        _ => None,
     }
 }

@@ -43,23 +43,25 @@ impl Packets {
         )?;
         rustix::io::ioctl_fionbio(&ours, true)?;
         set_socket_passcred(&ours, true)?;
-        Ok((Self(AsyncFd::new(ours)?), theirs))
+        Ok((Self(AsyncFd::register(ours)?), theirs))
     }
 
     pub(super) async fn send(&self, data: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         loop {
             let mut ready = self.0.writable().await?;
             let sent = ready.try_io(|socket| {
-                let mut space =
-                    [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
                 let mut ancillary = SendAncillaryBuffer::new(&mut space);
-                if !descriptors.is_empty()
-                    && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors))
-                {
+                if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
                 let data = [IoSlice::new(data)];
-                Ok(sendmsg(socket.as_fd(), &data, &mut ancillary, SendFlags::NOSIGNAL)?)
+                Ok(sendmsg(
+                    socket.as_fd(),
+                    &data,
+                    &mut ancillary,
+                    SendFlags::NOSIGNAL,
+                )?)
             });
             if let Ok(sent) = sent {
                 return sent.map(drop);
@@ -86,8 +88,8 @@ impl Packets {
 }
 
 fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Packet>> {
-    let mut space = [MaybeUninit::uninit();
-        rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS), ScmCredentials(1))];
+    let mut space =
+        [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS), ScmCredentials(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut data = vec![0; MAX_BYTES];
     let mut room = [IoSliceMut::new(&mut data)];
@@ -123,7 +125,10 @@ mod tests {
             rustix::net::send(&theirs, text.as_bytes(), SendFlags::empty()).unwrap();
         }
         let first = ours.receive().await.unwrap().unwrap();
-        assert_eq!((first.data.as_slice(), first.sender), (b"one".as_slice(), Some(getpid())));
+        assert_eq!(
+            (first.data.as_slice(), first.sender),
+            (b"one".as_slice(), Some(getpid()))
+        );
         assert_eq!(ours.receive().await.unwrap().unwrap().data, b"two");
         drop(theirs);
         assert!(ours.receive().await.unwrap().is_none());

@@ -46,7 +46,7 @@ struct Settings {
     filter: String,
     covered: &'static [&'static str],
     /// Where file systems in memory are, how large, and with which mode.
-    temporary: Vec<(String, u64, &'static str)>,
+    temporary: Vec<(&'static str, u64, &'static str)>,
     limits: Rlimits,
 }
 
@@ -109,7 +109,8 @@ impl Zygote {
             control.send(&settings, &[]).await?;
             let packet = control.receive().await?;
             let said = packet.as_ref().map(Said::read).unwrap_or_default();
-            said.ready.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
+            said.ready
+                .ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
         };
         let ready = tokio::select! {
             ready = timeout(START_WITHIN, ready) => ready.unwrap_or_else(|late| Err(late.into())),
@@ -194,7 +195,7 @@ impl Settings {
         Ok(Self {
             filter: filter.iter().map(|byte| format!("{byte:02x}")).collect(),
             covered: COVERED,
-            temporary: crate::bubblewrap::temporary(place),
+            temporary: crate::bubblewrap::in_memory(place),
             limits: Rlimits::new(limits, counts_by_group),
         })
     }
@@ -227,7 +228,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    fn lives(&self) -> bool {
+    pub(super) fn lives(&self) -> bool {
         self.first.lives()
     }
 }
@@ -243,7 +244,7 @@ impl FirstProcess {
     /// Whoever sent a message. It waits for an answer, so it is still the same.
     fn of(packet: &Packet) -> io::Result<Self> {
         let pid = packet.sender.ok_or(io::ErrorKind::InvalidData)?;
-        let handle = AsyncFd::new(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
+        let handle = AsyncFd::register(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
         Ok(Self { pid, handle })
     }
 
