@@ -100,6 +100,7 @@ async fn platform_with_token() -> (TestPlatform, String) {
     // A remote that is always there: the repository itself.
     let repository = platform.repository.path().display().to_string();
     platform.repository.git(&["remote", "add", "origin", &repository]);
+    platform.repository.write("script.py", "print(1)\n");
     let doomed = RepoRequest {
         url: "https://example.org/doomed.git".to_owned(),
         ..RepoRequest::default()
