@@ -1,5 +1,6 @@
 //! `cargo xtask setup`: what the other verbs need from the machine, found or installed.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::args::Args;
@@ -38,6 +39,18 @@ const NPM: Need = Need {
     packages: &["nodejs", "npm", "ca-certificates"],
     find: find_npm,
 };
+const BUBBLEWRAP: Need = Need {
+    name: "bubblewrap",
+    packages: &["bubblewrap"],
+    find: find_bubblewrap,
+};
+const PODMAN: Need = Need {
+    name: "podman with runc",
+    // Debian takes crun by default, which wants cgroups of one version; the other two let users without root have
+    // containers.
+    packages: &["podman", "runc", "uidmap", "fuse-overlayfs"],
+    find: find_podman,
+};
 const POSTGRES: Need = Need {
     name: "PostgreSQL",
     packages: &["postgresql"],
@@ -45,13 +58,13 @@ const POSTGRES: Need = Need {
 };
 
 /// What it takes to build and run the product.
-pub(crate) const TO_RUN: &[Need] = &[GIT, C_COMPILER];
+pub(crate) const TO_RUN: &[Need] = &[GIT, C_COMPILER, BUBBLEWRAP];
 /// What it takes to measure the product.
-pub(crate) const TO_MEASURE: &[Need] = &[GIT, C_COMPILER, PYTHON];
+pub(crate) const TO_MEASURE: &[Need] = &[GIT, C_COMPILER, BUBBLEWRAP, PYTHON];
 /// What it takes to try the product with other people's programs.
-pub(crate) const TO_MEET_OTHERS: &[Need] = &[GIT, C_COMPILER, PYTHON, NPM];
+pub(crate) const TO_MEET_OTHERS: &[Need] = &[GIT, C_COMPILER, BUBBLEWRAP, PYTHON, NPM];
 /// What it takes to pass the whole gate.
-const TO_TEST: &[Need] = &[GIT, C_COMPILER, PYTHON, NPM, POSTGRES];
+const TO_TEST: &[Need] = &[GIT, C_COMPILER, BUBBLEWRAP, PODMAN, PYTHON, NPM, POSTGRES];
 
 /// The oldest git that the product is tested with; Debian 12 has it.
 const OLDEST_GIT: (u32, u32) = (2, 39);
@@ -156,6 +169,22 @@ fn find_python() -> Found {
             "import ensurepip, pip, sys, venv; print(sys.version.split()[0])",
         ],
     )
+}
+
+fn find_bubblewrap() -> Found {
+    first_line("bwrap", &["--version"])
+}
+
+fn find_podman() -> Found {
+    let podman = first_line("podman", &["--version"])?;
+    for (program, package) in [("runc", "runc"), ("newuidmap", "uidmap")] {
+        // Programs for the administrator need not be on a user's search path.
+        let is_there = find_program(program).is_some() || Path::new("/usr/sbin").join(program).exists();
+        if !is_there {
+            return Err(format!("`{program}` of the package {package} is missing"));
+        }
+    }
+    Ok(podman)
 }
 
 fn find_npm() -> Found {

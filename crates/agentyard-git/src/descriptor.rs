@@ -63,6 +63,20 @@ pub(crate) fn open_real_directory(directory: impl AsFd, path: &Path) -> Result<O
     Err(Errno::AGAIN)
 }
 
+/// Opens whatever is called `path` under `directory`, a link itself when `flags` say that only its place is wanted. No
+/// link is followed on the way, and nothing is entered that is mounted there.
+pub(crate) fn open_entry(directory: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for _ in 0..RENAME_RETRIES {
+        match rustix::fs::openat2(directory.as_fd(), path, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            outcome => return outcome,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
 /// Opens a directory entry that must itself be a directory, not a link to one.
 pub(crate) fn open_child_directory(directory: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

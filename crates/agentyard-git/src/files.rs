@@ -11,10 +11,12 @@
 //! - It is endless: each listing, file, line, page and expression has a bound, and each call ends soon after its
 //!   `cancel` flag is set.
 
+mod append;
 mod content;
 mod edit;
 mod guard;
 mod hash;
+mod initialize;
 mod list;
 mod lookup;
 mod place;
@@ -33,6 +35,7 @@ use gix::glob::pattern::Case;
 use crate::new_directory::refuse_git_directory;
 use crate::status::{Directory, Excludes, pattern_case};
 use crate::{Confined, Error, Repository, RepositoryPath, Roots, display_path};
+pub use append::MAX_APPENDED_FILE;
 pub use content::LineEndings;
 pub use edit::{Edit, EditOptions, Edited, MAX_EDITED_FILE, MAX_EDITS};
 pub use hash::{ExpectedHash, FileHash};

@@ -78,10 +78,10 @@ pub use dates::{DayEdge, parse_date};
 pub use error::Error;
 pub use files::{
     BytesQuery, Edit, EditOptions, Edited, ExpectedHash, FileBytes, FileHash, FileMatches, FileText,
-    FileTree, LineEndings, ListQuery, ListedEntry, ListedKind, Listing, MAX_CONTEXT, MAX_EDITED_FILE,
-    MAX_EDITS, MAX_FOUND, MAX_HASHED_FILE, MAX_LISTED, MAX_PROJECT_FILE, MAX_READ_BYTES, MAX_READ_LINES,
-    MAX_WRITTEN_FILE, ProjectFile, ReadFile, ReadLine, ReadQuery, SearchCase, SearchMode, SearchPage,
-    SearchPlace, SearchQuery, SearchedLine, WriteOptions, Written,
+    FileTree, LineEndings, ListQuery, ListedEntry, ListedKind, Listing, MAX_APPENDED_FILE, MAX_CONTEXT,
+    MAX_EDITED_FILE, MAX_EDITS, MAX_FOUND, MAX_HASHED_FILE, MAX_LISTED, MAX_PROJECT_FILE, MAX_READ_BYTES,
+    MAX_READ_LINES, MAX_WRITTEN_FILE, ProjectFile, ReadFile, ReadLine, ReadQuery, SearchCase, SearchMode,
+    SearchPage, SearchPlace, SearchQuery, SearchedLine, WriteOptions, Written,
 };
 pub use forecast::{
     CollidingFile, Collision, CollisionKind, Contender, Forecast, Forecasts, MAX_COLLIDING_FILES,
@@ -119,7 +119,7 @@ pub use status::{
 pub use tags::{Annotation, MAX_TAGS, TagDetails, TagPage, TagQuery, TagSort, TagTarget};
 pub use text::display_path;
 pub use touched::Touched;
-pub use trees::{MirrorFetch, MirrorState, NewView, TreeSettings, Trees, View, Way};
+pub use trees::{MirrorFetch, MirrorState, NewView, TreeOwner, TreeSettings, Trees, View, Way};
 pub use work::{
     AddOptions, Added, Between, Blame, BlameBlock, BlameQuery, BranchChange, BranchCreation, BranchDeletion,
     BranchRename, Carried, Change, ChangedFile, ChangedFiles, CheckedOut, CheckoutOptions, CherryPickOptions,

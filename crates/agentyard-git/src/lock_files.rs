@@ -25,6 +25,7 @@ pub struct LockFiles {
 #[derive(Debug)]
 pub struct LockFile {
     file: File,
+    is_shared: bool,
 }
 
 /// Whether a lock was free.
@@ -63,6 +64,23 @@ impl LockFiles {
 
     /// Takes the lock of this name, unless somebody has it. The name is one of our own making.
     pub fn try_take(&self, name: &str, doing: &str, by: &str, now: Timestamp) -> Result<Attempt, Error> {
+        self.attempt(name, doing, by, now, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Takes a share in the lock of this name, unless somebody has it all. Of those who share it, the file tells the last
+    /// that came.
+    pub fn try_share(&self, name: &str, doing: &str, by: &str, now: Timestamp) -> Result<Attempt, Error> {
+        self.attempt(name, doing, by, now, FlockOperation::NonBlockingLockShared)
+    }
+
+    fn attempt(
+        &self,
+        name: &str,
+        doing: &str,
+        by: &str,
+        now: Timestamp,
+        how: FlockOperation,
+    ) -> Result<Attempt, Error> {
         let path = self.directory.join(name);
         let failed = |source| Error::ReadFile {
             path: shown(&path),
@@ -79,7 +97,7 @@ impl LockFiles {
                 .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
                 .open(&path)
                 .map_err(failed)?;
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            match rustix::fs::flock(&file, how) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => return Ok(Attempt::Taken(LockHolder::read(&mut file))),
                 Err(errno) => return Err(failed(errno.into())),
@@ -99,7 +117,8 @@ impl LockFiles {
                 );
                 // A disk that is full must not keep anybody from a lock: it is held whatever stands in it.
                 let _ = file.set_len(0).and_then(|()| file.write_all(record.as_bytes()));
-                return Ok(Attempt::Held(LockFile { file }));
+                let is_shared = how == FlockOperation::NonBlockingLockShared;
+                return Ok(Attempt::Held(LockFile { file, is_shared }));
             }
         }
         Err(Error::state(
@@ -111,7 +130,10 @@ impl LockFiles {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        let _ = self.file.set_len(0);
+        // Others who share it may be told of in the file.
+        if !self.is_shared {
+            let _ = self.file.set_len(0);
+        }
     }
 }
 
@@ -172,6 +194,33 @@ mod tests {
             locks.try_take("a", "git_commit", "ci", now()).unwrap(),
             Attempt::Held(_)
         ));
+    }
+
+    #[test]
+    fn a_lock_is_shared_by_many_or_held_by_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let locks = LockFiles::new(directory.path().to_owned());
+        let held = |attempt: Result<Attempt, Error>| match attempt.unwrap() {
+            Attempt::Held(lock) => Ok(lock),
+            Attempt::Taken(holder) => Err(holder.by),
+        };
+        let first = held(locks.try_share("a", "run", "ada", now())).unwrap();
+        let second = held(locks.try_share("a", "run", "bob", now())).unwrap();
+        assert_eq!(
+            held(locks.try_take("a", "install", "eve", now())).unwrap_err(),
+            "bob"
+        );
+        drop(second);
+        assert_eq!(
+            held(locks.try_take("a", "install", "eve", now())).unwrap_err(),
+            "bob"
+        );
+        drop(first);
+        let _alone = held(locks.try_take("a", "install", "eve", now())).unwrap();
+        assert_eq!(
+            held(locks.try_share("a", "run", "ada", now())).unwrap_err(),
+            "eve"
+        );
     }
 
     #[test]

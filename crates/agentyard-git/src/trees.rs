@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! repos/<key>.git              a bare mirror; its `refs/heads/` are the workspaces' own branches
-//! trees/<key>/bases/<commit>/  a checked-out tree that never changes (`tree`), and its index (`index`)
+//! trees/<key>/bases/<commit>/  a checked-out tree that never changes (`tree`), and its index (`index`); a base whose
+//!                              files belong to somebody else than this process has their numbers in its name, too
 //! trees/<key>/views/<name>/    what one view over a base has of its own (`upper`, `work`), and which base (`base`)
 //! trees/<key>/<name>/          the working tree: a mount point, or a real directory
 //! locks/                       files whose locks serialise what several processes do
@@ -12,10 +13,14 @@
 //! process is killed. What is on disk is found again by its name alone.
 
 mod base;
+mod base_name;
+mod base_owner;
 mod branch_settings;
 mod checkout;
 mod close;
 mod disk_use;
+mod hand_over;
+mod index_stats;
 mod layout;
 mod lock;
 mod mirror;
@@ -23,6 +28,7 @@ mod mirror_fetch;
 mod mount;
 mod open;
 mod overlay;
+mod owner;
 mod reflink;
 mod registration;
 mod removals;
@@ -39,6 +45,7 @@ use std::sync::OnceLock;
 pub use mirror::MirrorState;
 pub use mirror_fetch::MirrorFetch;
 pub use open::{NewView, View};
+pub use owner::TreeOwner;
 pub use way::Way;
 
 /// Mirrors, bases and views in one data directory.
@@ -57,6 +64,9 @@ pub struct TreeSettings {
     pub way: Option<Way>,
     /// Why this process may not mount views, where that is known beforehand.
     pub obstacle: Option<String>,
+    /// To whom files in mounted views are given, where commands run there as somebody else than this process, which is
+    /// then root.
+    pub owner: Option<TreeOwner>,
 }
 
 impl Trees {

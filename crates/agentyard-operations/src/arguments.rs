@@ -26,8 +26,13 @@ pub(crate) fn take_level(arguments: &mut Map<String, Value>) -> Result<Option<Le
 }
 
 /// Gives arguments the spelling that the schema has: names and the values of enumerations may also come in camel
-/// case or with hyphens (`maxCount`, `show-current`), as clients of other servers write them.
-pub(crate) fn respell(arguments: &mut Map<String, Value>, schema: &Map<String, Value>) {
+/// case or with hyphens (`maxCount`, `show-current`), as clients of other servers write them, and names may be such as
+/// those know.
+pub(crate) fn respell(
+    arguments: &mut Map<String, Value>,
+    schema: &Map<String, Value>,
+    aliases: &[(&str, &str)],
+) {
     let known = properties(schema);
     let foreign: Vec<String> = arguments
         .keys()
@@ -36,6 +41,8 @@ pub(crate) fn respell(arguments: &mut Map<String, Value>, schema: &Map<String, V
         .collect();
     for name in foreign {
         let ours = snake_case(&name);
+        let alias = aliases.iter().find(|(other, _)| *other == ours);
+        let ours = alias.map_or(ours, |(_, ours)| (*ours).to_owned());
         if known.contains_key(&ours)
             && !arguments.contains_key(&ours)
             && let Some(value) = arguments.shift_remove(&name)
@@ -212,7 +219,7 @@ mod tests {
             let Value::Object(mut arguments) = arguments else {
                 panic!("an object");
             };
-            respell(&mut arguments, &schema);
+            respell(&mut arguments, &schema, &[("begin", "start_point")]);
             read::<Moded>(arguments, &schema)
         };
         let moded = Moded {
@@ -225,6 +232,10 @@ mod tests {
         );
         assert_eq!(
             read_back(json!({ "mode": "showCurrent", "start-point": "a-B" })).unwrap(),
+            moded
+        );
+        assert_eq!(
+            read_back(json!({ "mode": "show_current", "begin": "a-B" })).unwrap(),
             moded
         );
         let both = read_back(json!({ "start_point": "a", "startPoint": "b" }));

@@ -10,6 +10,7 @@ mod write_file;
 use agentyard_services::Place;
 
 use crate::registry::Entry;
+pub(crate) use read_file::{DEFAULT_LINES, FileView};
 
 pub(crate) const ALL: &[Entry] = &[
     Entry::of::<ls::Ls>(),
@@ -26,5 +27,6 @@ fn place(workspace: Option<String>, repo: Option<String>, branch: Option<String>
         workspace,
         repo,
         branch,
+        scratch: false,
     }
 }

@@ -9,6 +9,7 @@
 mod operation;
 
 mod arguments;
+mod attachment;
 mod brief;
 mod level;
 mod output;
@@ -45,6 +46,7 @@ use std::sync::OnceLock;
 
 pub use agentyard_services::{Progress, Step};
 pub use arguments::nearest;
+pub use attachment::{AttachedContent, Attachment, base64};
 pub use build::run_end_object;
 pub use level::Level;
 pub use live::{Live, LiveEnd};

@@ -35,6 +35,8 @@ pub trait Operation: 'static {
     const ROUTE: Route;
     /// Other routes to it, for clients that name its object in another way.
     const ALSO: &'static [Route] = &[];
+    /// Other names of its arguments, as clients of other servers know them, each with ours.
+    const ALIASES: &'static [(&'static str, &'static str)] = &[];
     /// The list among its arguments that a command line takes without its name.
     const WORDS: Option<&'static str> = None;
     /// What it needs to know.

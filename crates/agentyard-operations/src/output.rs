@@ -7,8 +7,9 @@ use agentyard_model::Cursor;
 use agentyard_services::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::attachment::Attachment;
 use crate::level::{self, Level};
 
 /// How answers are to look: from the settings, and from the call where it says so.
@@ -53,6 +54,8 @@ pub enum Reply {
         value: Value,
         /// The object as it goes over the wire.
         json: String,
+        /// What it brings along.
+        attachments: Vec<Attachment>,
     },
     /// Text alone.
     Text {
@@ -64,7 +67,25 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// How many bytes it has on the wire.
+    /// The answer as an object, for faces that have nothing but JSON.
+    #[must_use]
+    pub fn into_object(self) -> Value {
+        match self {
+            Self::Structured {
+                mut value,
+                attachments,
+                ..
+            } => {
+                if !attachments.is_empty() {
+                    value["attachments"] = attachments.iter().map(Attachment::to_object).collect();
+                }
+                value
+            }
+            Self::Text { text, next } => json!({ "text": text, "next_cursor": next }),
+        }
+    }
+
+    /// How many bytes it has on the wire, without what it brings along.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -93,6 +114,11 @@ pub trait Output: Serialize + JsonSchema + Send + Sized {
     /// Leaves out all but the first so many items and says so: `truncated`, and the
     /// cursor to the first one left out.
     fn keep(&mut self, _count: usize) {}
+
+    /// Takes out of it what is handed over beside it, such as pictures. These have bounds of their own.
+    fn attachments(&mut self) -> Vec<Attachment> {
+        Vec::new()
+    }
 
     /// Makes a finished answer of it.
     ///
@@ -182,6 +208,9 @@ fn structured<T: Output>(mut output: T, presentation: Presentation) -> Result<Re
         output.keep(share.min(items - 1));
         reply = rendered(&output, presentation)?;
     }
+    if let Reply::Structured { attachments, .. } = &mut reply {
+        *attachments = output.attachments();
+    }
     Ok(reply)
 }
 
@@ -190,7 +219,11 @@ fn rendered<T: Output>(output: &T, presentation: Presentation) -> Result<Reply> 
     let mut value = serde_json::to_value(output).map_err(unwritable)?;
     level::leave_out(&mut value, T::LEVELS, presentation.level);
     let json = serde_json::to_string(&value).map_err(unwritable)?;
-    Ok(Reply::Structured { value, json })
+    Ok(Reply::Structured {
+        value,
+        json,
+        attachments: Vec::new(),
+    })
 }
 
 /// The whole lines at the beginning of a text that fit into so many bytes.
@@ -240,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_list_is_cut_between_items_and_says_so() {
-        let Reply::Structured { value, json } = names(1000).into_reply(within(2000)).unwrap() else {
+        let Reply::Structured { value, json, .. } = names(1000).into_reply(within(2000)).unwrap() else {
             panic!("structured");
         };
         assert!(json.len() <= 2000 && json.len() > 1500, "{}", json.len());

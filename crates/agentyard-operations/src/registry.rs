@@ -37,6 +37,7 @@ pub struct Entry {
     pub also: &'static [Route],
     /// The list among its arguments that a command line takes without its name.
     pub words: Option<&'static str>,
+    aliases: &'static [(&'static str, &'static str)],
     levels: &'static [LevelledField],
     input_schema: fn() -> Map<String, Value>,
     output_schema: fn() -> Map<String, Value>,
@@ -66,6 +67,7 @@ impl Entry {
             route: O::ROUTE,
             also: O::ALSO,
             words: O::WORDS,
+            aliases: O::ALIASES,
             levels: <O::Output as Output>::LEVELS,
             input_schema: schema::of_input::<O::Input>,
             output_schema: schema::of::<O::Output>,
@@ -231,7 +233,7 @@ impl Registered {
             context.progress.report(0, None, "started");
             let input_bytes = size_of_object(&arguments);
             let result = without_panic(async {
-                arguments::respell(&mut arguments, self.input_schema());
+                arguments::respell(&mut arguments, self.input_schema(), entry.aliases);
                 if entry.toolset == Toolset::Git {
                     arguments::workspace_as_path(&mut arguments, self.input_schema());
                 }

@@ -39,6 +39,7 @@ pub(crate) use keeper::Keeper;
 use owners::Owners;
 pub(crate) use plan::{Argument, Plan, Rlimits};
 use policy::{Facts, Hidden, Role};
+pub(crate) use policy::{PROXY_PORT, in_memory};
 pub(crate) use seccomp::filter;
 use system::Shown;
 
@@ -374,4 +375,18 @@ fn found(command: &Command) -> Vec<(PathBuf, Hidden)> {
 fn writable(mounts: &[Mount]) -> io::Result<Vec<OwnedFd>> {
     let mounts = mounts.iter().filter(|mount| mount.access == Access::ReadWrite);
     mounts.map(|mount| mount.source.try_clone()).collect()
+}
+
+// STUB until h/bwrap has it.
+#[derive(Debug)]
+pub(crate) struct Keeper;
+impl Keeper {
+    pub(crate) async fn ended(&mut self) -> String {
+        String::new()
+    }
+}
+impl Bubblewrap {
+    pub(crate) async fn start_keeper(&self, _: Command, _: OwnedFd) -> Result<Keeper, CommandError> {
+        Ok(Keeper)
+    }
 }

@@ -16,10 +16,12 @@ mod cgroups;
 mod command;
 mod egress;
 mod host;
+mod interpreter;
 mod leader;
 mod machine;
 pub mod namespace;
 mod podman;
+mod python;
 mod sandbox;
 mod watch;
 
@@ -32,7 +34,14 @@ pub use egress::{
     egress_environment,
 };
 pub use host::Host;
+pub use interpreter::{
+    Code, ColdCall, Frame, Interpreted, Interpreters, NotWarm, Outcome, Raised, Report, Script,
+};
 pub use leader::{LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
 pub use podman::{IMAGE_REGISTRIES, ImageName, InvalidImage, Podman, PodmanSettings, choose_image};
+pub use python::{
+    Conda, Distribution, Interpreter, InvalidPythonVersion, PythonVersion, distributions, has_interpreter,
+    made_with, normalized_name,
+};
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};

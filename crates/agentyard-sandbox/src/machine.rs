@@ -5,7 +5,7 @@ mod cgroups;
 mod finding;
 mod overlayfs;
 mod podman;
-mod probe;
+pub(crate) mod probe;
 mod programs;
 mod reflink;
 mod scratch;
@@ -38,7 +38,7 @@ pub struct MachineContext {
 /// This machine, as far as isolation is concerned.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    context: MachineContext,
+    pub(crate) context: MachineContext,
 }
 
 impl Machine {
@@ -64,6 +64,12 @@ impl Machine {
     /// Looks for the programs that agents work with.
     #[must_use]
     pub fn tools(&self) -> Vec<Finding> {
-        vec![self.python(), self.uv(), self.node(), self.kubectl()]
+        vec![
+            self.python(),
+            self.uv(),
+            self.conda_found(),
+            self.node(),
+            self.kubectl(),
+        ]
     }
 }

@@ -25,6 +25,8 @@ mod trust;
 
 mod changes;
 mod history_cursor;
+mod homes;
+mod scratch;
 mod working_directories;
 
 mod repos;
@@ -37,6 +39,8 @@ mod repositories;
 
 mod files;
 
+mod code_files;
+
 mod masking;
 mod outbound;
 
@@ -46,14 +50,22 @@ mod executions;
 
 mod runs;
 
+mod environments;
+
+mod exec;
+
 use std::sync::Arc;
 
 use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
 use agentyard_model::Clock;
 use agentyard_store::Store;
 
+use environments::EnvironmentParts;
+use exec::ExecParts;
+use homes::Homes;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
+use scratch::Scratch;
 use turns::Turns;
 use workspaces::WorkspacePorts;
 
@@ -80,16 +92,29 @@ pub use agentyard_git::{
     Checkpoint, CheckpointChange, CheckpointPage, CheckpointQuery, ListedCheckpoint, TreeSettings, Way,
 };
 pub use agentyard_git::{CollidingFile, CollisionKind};
-pub use agentyard_sandbox::{Stream as OutputStream, Tool};
+pub use agentyard_sandbox::{
+    Backend, Distribution, Enforcement, Limits, Network, Stream as OutputStream, Tool, Usage, Weakness,
+};
 pub use agentyard_store::{AuditFault, AuditVerification};
 pub use audit::AuditLog;
 pub use changes::{Bump, ChangeKind, Described, Finding, Release, Review, ReviewKind};
+pub use code_files::CodeFiles;
+pub use environments::{
+    ChangedDistribution, CheckedPackage, CheckedPackages, ConfigureEnvironment, EnvironmentKind,
+    EnvironmentSettings, EnvironmentView, Environments, FailureKind, InstallAnswer, InstallFailure,
+    InstallReport, InstallRequest, KindAvailability, UnknownEnvironmentKind,
+};
 pub use error::{Error, ErrorKind, Result};
+pub use exec::{
+    ChangedPath, CodeFileRequest, CodeRequest, ContextState, Exception, Exec, ExecAnswer, ExecDetails,
+    ExecOptions, FileChangeKind, Frame, Image, Installed, MissingPackage,
+};
 pub use executions::{ExecutionSettings, Executions, SurrealCredentials, SurrealLevel, SurrealSettings};
 pub use files::{
     EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
     SearchRequest, WriteRequest, list_cursor, search_cursor,
 };
+pub use homes::HOME as COMMAND_HOME;
 pub use identities::{Identities, VouchedIdentity};
 pub use masking::{Mask, Masking};
 pub use places::Place;
@@ -109,8 +134,9 @@ pub use repositories::{
 };
 pub use runs::{
     Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
-    RunHappening, RunSettings, Runs, Waiting,
+    RunHappening, RunOutput, RunSettings, Runs, Waiting,
 };
+pub use scratch::ScratchSettings;
 pub use secrets::Secrets;
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
@@ -139,12 +165,18 @@ pub struct Services {
     pub repositories: Repositories,
     /// Files.
     pub files: Files,
+    /// Files that hold code to be run.
+    pub code_files: CodeFiles,
     /// Secrets that executions are granted.
     pub secrets: Secrets,
     /// What was executed.
     pub executions: Executions,
     /// Commands.
-    pub runs: Runs,
+    pub runs: Arc<Runs>,
+    /// Python environments.
+    pub environments: Environments,
+    /// Python code.
+    pub exec: Exec,
 }
 
 impl Services {
@@ -154,6 +186,7 @@ impl Services {
         store: &Store,
         settings: RepositorySettings,
         runs: RunSettings,
+        environments: EnvironmentSettings,
         executions: ExecutionSettings,
         clock: Clock,
     ) -> Self {
@@ -168,7 +201,10 @@ impl Services {
             workspaces,
             wrapup_instructions,
             machine,
+            scratch,
         } = settings;
+        let data = trees.directory.clone();
+        let homes = Homes::new(&data);
         let locks = LockFiles::new(trees.directory.join("locks"));
         // What Agentyard keeps is reached by its tools and not by its files, also where a root holds it all.
         let roots = roots.except(trees.directory.clone());
@@ -193,7 +229,8 @@ impl Services {
                 repos: repos.clone(),
                 working_directories: working_directories.clone(),
                 trees,
-                locks,
+                homes: homes.clone(),
+                locks: locks.clone(),
                 git: git.clone(),
                 kept: kept.clone(),
                 turns: turns.clone(),
@@ -209,17 +246,52 @@ impl Services {
             kept,
             turns,
             timeout,
+            scratch: Scratch::new(&data, scratch),
+            homes,
+            data,
             workspaces: workspaces.clone(),
             audit: audit.clone(),
         });
         let trust = TrustedRepositories::new(store.clone());
+        let environments = Environments::new(EnvironmentParts {
+            settings: environments,
+            sandbox: runs.sandbox.clone(),
+            limits: runs.limits,
+            places: places.clone(),
+            workspaces: workspaces.clone(),
+            audit: audit.clone(),
+            locks,
+            clock: clock.clone(),
+        });
+        let secrets = Secrets::new(store.clone());
+        let executions = Executions::new(store.clone(), clock.clone(), executions);
+        let can_run = runs.sandbox.is_some();
+        let interpreters = runs.interpreters.clone();
+        let runs = Arc::new(Runs::new(
+            runs,
+            places.clone(),
+            secrets.clone(),
+            executions.clone(),
+            clock.clone(),
+        ));
+        let exec = Exec::new(ExecParts {
+            runs: runs.clone(),
+            environments: environments.clone(),
+            secrets: secrets.clone(),
+            places: places.clone(),
+            interpreters,
+            clock: clock.clone(),
+        });
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
-            secrets: Secrets::new(store.clone()),
-            executions: Executions::new(store.clone(), clock.clone(), executions),
-            files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
-            runs: Runs::new(runs, places.clone()),
+            files: Files::new(places.clone(), machine, can_run),
+            code_files: CodeFiles::new(places.clone()),
+            secrets,
+            executions,
+            runs,
+            environments,
+            exec,
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
             workspaces,

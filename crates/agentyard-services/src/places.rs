@@ -1,19 +1,26 @@
 //! What a caller's `path` or `workspace` means: which directory, inside which roots, and whose turn it is there.
 
+mod room;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agentyard_git::{self as git, Confined, KeptRepositories, ObjectId, Repository, Roots, Work};
+use agentyard_git::{
+    self as git, CheckpointChange, Confined, KeptRepositories, ObjectId, Repository, Roots, Work,
+};
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission, TenantId};
 
 use crate::audit::AuditLog;
 use crate::error::{Error, Result};
+use crate::homes::Homes;
 use crate::progress::Progress;
+use crate::scratch::{self, Scratch};
 use crate::turns::{Turn, Turns, Turnstile, to_its_end};
 use crate::working_directories::WorkingDirectories;
 use crate::workspaces::{Entered, TreeHold, WorkspaceReference, Workspaces};
+pub(crate) use room::WORKSPACE;
 
 /// How many trees are read or changed at the same time. More would only take turns on the cores, and each holds
 /// memory while it waits.
@@ -29,6 +36,9 @@ pub struct Place {
     pub repo: Option<String>,
     /// The branch of it.
     pub branch: Option<String>,
+    /// Whether code is to be kept or run there, which has a place of its own where none is named and there is no working
+    /// directory.
+    pub scratch: bool,
 }
 
 /// A directory that a caller may use.
@@ -57,6 +67,10 @@ struct Inner {
     kept: Arc<KeptRepositories>,
     turns: Arc<Turns>,
     turnstile: Turnstile,
+    scratch: Scratch,
+    homes: Homes,
+    /// Where all that Agentyard keeps is.
+    data: PathBuf,
     workspaces: Workspaces,
     audit: AuditLog,
 }
@@ -70,6 +84,9 @@ pub(crate) struct PlaceParts {
     pub(crate) turns: Arc<Turns>,
     /// How long one call may read or change a tree.
     pub(crate) timeout: Duration,
+    pub(crate) scratch: Scratch,
+    pub(crate) homes: Homes,
+    pub(crate) data: PathBuf,
     pub(crate) workspaces: Workspaces,
     pub(crate) audit: AuditLog,
 }
@@ -82,9 +99,17 @@ impl Places {
             kept: parts.kept,
             turns: parts.turns,
             turnstile: Turnstile::new(AT_ONCE, parts.timeout, "git.timeout_ms"),
+            scratch: parts.scratch,
+            homes: parts.homes,
+            data: parts.data,
             workspaces: parts.workspaces,
             audit: parts.audit,
         }))
+    }
+
+    /// The directory in which Agentyard keeps its own.
+    pub(crate) fn data(&self) -> &Path {
+        &self.0.data
     }
 
     /// The directories that `.` stand for.
@@ -174,6 +199,7 @@ impl Places {
     /// Where a build tool is to work. The workspace of a branch is opened when it is not open yet.
     pub(crate) async fn find(&self, caller: &Caller, place: &Place, progress: &Progress) -> Result<Located> {
         match (&place.workspace, &place.repo, &place.branch) {
+            (None, None, None) if place.scratch => self.unnamed(caller).await,
             (workspace, None, None) => self.locate(caller, workspace.as_deref().map(Path::new)).await,
             (None, Some(repo), Some(branch)) => {
                 let entered = self
@@ -188,6 +214,23 @@ impl Places {
             )),
             (None, _, _) => Err(Error::invalid("`repo` and `branch` belong together: pass both")),
         }
+    }
+
+    /// Where code is kept and run for which nobody names a place.
+    async fn unnamed(&self, caller: &Caller) -> Result<Located> {
+        let scratch = &self.0.scratch;
+        let directory = match scratch.code_storage(caller) {
+            Some(directory) => directory,
+            None => match self.0.working_directories.get(caller).await? {
+                Some(directory) if scratch.allows(&directory) => return self.locate(caller, None).await,
+                _ => scratch.of(caller),
+            },
+        };
+        Ok(Located {
+            roots: scratch::open(directory.clone()).await?,
+            directory,
+            workspace: None,
+        })
     }
 
     /// Reads in a tree.
@@ -360,6 +403,32 @@ impl Held {
             .map(Some)
     }
 
+    /// What was changed in a workspace since it is held: so many files are named, and all are counted. Nothing is known
+    /// of other trees.
+    pub(crate) async fn changes(&self, most: usize) -> Result<Option<(Vec<CheckpointChange>, usize)>> {
+        let Some(after) = self.checkpoint(self.operation).await? else {
+            return Ok(None);
+        };
+        let (Some(entered), Some(before)) = (self.workspace.clone(), self.before) else {
+            return Ok(None);
+        };
+        let workspaces = self.places.0.workspaces.clone();
+        let changes = self
+            .places
+            .0
+            .turnstile
+            .pass(move |cancel| workspaces.changes_between(&entered, (before, after), most, cancel));
+        changes.await.map(Some)
+    }
+
+    /// What is held: a workspace by its id, any other tree by its directory.
+    pub(crate) fn name(&self) -> String {
+        match &self.workspace {
+            Some(entered) => entered.id().to_string(),
+            None => self.tree.path().display().to_string(),
+        }
+    }
+
     /// The work has ended: writes down what was done, and lets others have their turn.
     pub(crate) async fn done(self, succeeded: bool) {
         // What is done is done, so a failure here is only logged.
@@ -381,6 +450,15 @@ impl Located {
             directory: entered.path().to_owned(),
             workspace: Some(entered),
         }
+    }
+
+    /// The whole tree that it is part of.
+    pub(crate) fn tree(&self) -> Result<Confined, git::Error> {
+        let top = match &self.workspace {
+            Some(entered) => entered.path(),
+            None => &self.directory,
+        };
+        self.roots.resolve(top).map_err(|error| self.explained(error))
     }
 
     fn top(&self) -> Result<Confined, git::Error> {

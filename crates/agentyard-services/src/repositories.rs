@@ -40,6 +40,7 @@ use crate::audit::AuditLog;
 use crate::error::Result;
 use crate::places::Places;
 use crate::repos::ConfiguredRepo;
+use crate::scratch::ScratchSettings;
 use crate::trust::TrustedRepositories;
 use crate::turns::Turnstile;
 use crate::working_directories::WorkingDirectories;
@@ -109,6 +110,8 @@ pub struct RepositorySettings {
     pub wrapup_instructions: Option<PathBuf>,
     /// This machine, which is asked for the programs that it has.
     pub machine: Machine,
+    /// Where code is kept and run for which nobody names a place.
+    pub scratch: ScratchSettings,
 }
 
 impl Repositories {

@@ -30,6 +30,7 @@ use agentyard_model::{Clock, WorkspaceId};
 use agentyard_store::Store;
 
 use crate::audit::AuditLog;
+use crate::homes::Homes;
 use crate::repos::Repos;
 use crate::turns::{StopWhenDropped, Turns, Turnstile};
 use crate::working_directories::WorkingDirectories;
@@ -80,6 +81,7 @@ struct Inner {
     repos: Repos,
     working_directories: Arc<WorkingDirectories>,
     trees: Arc<Trees>,
+    homes: Homes,
     locks: LockFiles,
     git: Arc<Git>,
     kept: Arc<KeptRepositories>,
@@ -108,6 +110,7 @@ pub(crate) struct WorkspacePorts {
     pub(crate) repos: Repos,
     pub(crate) working_directories: Arc<WorkingDirectories>,
     pub(crate) trees: Arc<Trees>,
+    pub(crate) homes: Homes,
     pub(crate) locks: LockFiles,
     pub(crate) git: Arc<Git>,
     pub(crate) kept: Arc<KeptRepositories>,
@@ -126,6 +129,7 @@ impl Workspaces {
             repos: ports.repos,
             working_directories: ports.working_directories,
             trees: ports.trees,
+            homes: ports.homes,
             locks: ports.locks,
             git: ports.git,
             kept: ports.kept,

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_sandbox::{Host, LeaderProgram, Limits, Machine, MachineContext};
+use agentyard_sandbox::{Host, LeaderProgram, Limits, Machine, MachineContext, Network};
 use agentyard_services::{
-    ConfiguredRepo, ExecutionSettings, RepositorySettings, RunSettings, Services, WorkingDirectories,
-    WorkspaceSettings,
+    ConfiguredRepo, EnvironmentKind, EnvironmentSettings, ExecutionSettings, RepositorySettings, RunSettings,
+    ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
@@ -92,7 +92,15 @@ impl TestPlatform {
         let store = data.store(&clock);
         let repository = TestRepository::with_commit("README.md", "hello\n");
         let settings = settings(&data, &store, &repository, configured.clone(), workspaces.clone());
-        let services = Services::new(&store, settings, runs, executions.clone(), clock.clone());
+        let environments = environment_settings(data.0.path());
+        let services = Services::new(
+            &store,
+            settings,
+            runs,
+            environments,
+            executions.clone(),
+            clock.clone(),
+        );
         let services = Arc::new(services);
         Self {
             services,
@@ -116,9 +124,28 @@ impl TestPlatform {
             &store,
             settings,
             run_settings(),
+            environment_settings(self.data()),
             self.executions.clone(),
             self.clock.clone(),
         ))
+    }
+
+    /// The services of another process on the same data directory, with these Python environments.
+    #[must_use]
+    pub fn with_environments(&self, environments: EnvironmentSettings) -> Arc<Services> {
+        let store = self.data.store(&self.clock);
+        let (configured, workspaces) = (self.configured.clone(), self.workspaces.clone());
+        let settings = settings(&self.data, &store, &self.repository, configured, workspaces);
+        let (runs, executions) = (run_settings(), ExecutionSettings::default());
+        let services = Services::new(
+            &store,
+            settings,
+            runs,
+            environments,
+            executions,
+            self.clock.clone(),
+        );
+        Arc::new(services)
     }
 
     /// Takes away all mounts in the data directory, as a restart of the machine does.
@@ -175,6 +202,7 @@ fn settings(
             directory: data.clone(),
             way: None,
             obstacle: None,
+            owner: None,
         },
         configured,
         workspaces,
@@ -184,6 +212,35 @@ fn settings(
             home: None,
             runtime_directory: None,
             scratch: data,
+        }),
+        scratch: ScratchSettings::default(),
+    }
+}
+
+/// Python environments in a data directory, made with the system's own Python. Nothing can be fetched: the index is
+/// nowhere.
+#[must_use]
+pub fn environment_settings(data: &Path) -> EnvironmentSettings {
+    EnvironmentSettings {
+        directory: data.to_owned(),
+        kind: EnvironmentKind::Venv,
+        conda_env_name: None,
+        venv_path: None,
+        uv_venv_path: None,
+        python: None,
+        index_url: "http://127.0.0.1:9/simple".to_owned(),
+        extra_index_urls: Vec::new(),
+        certificates: None,
+        allow_urls: false,
+        max_bytes: 1 << 30,
+        timeout: Duration::from_secs(120),
+        network: Network::Registry,
+        search_path: "/usr/bin:/bin".to_owned(),
+        machine: Machine::new(MachineContext {
+            search_path: "/usr/bin:/bin".into(),
+            home: None,
+            runtime_directory: None,
+            scratch: data.to_owned(),
         }),
     }
 }
@@ -251,7 +308,9 @@ pub fn run_settings() -> RunSettings {
             output_bytes: 1 << 30,
             ..Limits::default()
         },
+        network: Network::Registry,
         at_once: 8,
         linger: Duration::ZERO,
+        interpreters: None,
     }
 }

@@ -10,6 +10,7 @@ mod build;
 mod deserialize;
 mod environment;
 mod error;
+mod exec;
 mod executions;
 mod fault;
 mod file;
@@ -20,6 +21,7 @@ mod overrides;
 mod paths;
 mod reference;
 mod repos;
+mod sandbox;
 mod schema;
 mod settings;
 mod show;
@@ -36,13 +38,15 @@ use agentyard_store::StoreSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use build::{BuildSettings, SandboxSettings};
+pub(crate) use build::BuildSettings;
 pub(crate) use environment::Environment;
 pub(crate) use error::ConfigError;
+pub(crate) use exec::{EnvironmentType, ExecSettings};
 pub(crate) use executions::{ExecutionSettings, SurrealUserLevel};
 pub(crate) use loader::Loaded;
 pub(crate) use overrides::Override;
 pub(crate) use repos::RepoEntry;
+pub(crate) use sandbox::{SandboxBackend, SandboxSettings};
 pub(crate) use settings::{GitSettings, LogFormat, LogSettings, McpSettings, OutputSettings};
 pub(crate) use show::to_text;
 pub(crate) use transport::{Transport, asked_for as transport_asked_for};
@@ -73,10 +77,12 @@ pub(crate) struct Config {
     pub(crate) repos: Vec<RepoEntry>,
     /// Working trees of registered repositories.
     pub(crate) workspaces: WorkspaceSettings,
-    /// Where commands run.
+    /// Where commands and code run, and what they may take there.
     pub(crate) sandbox: SandboxSettings,
-    /// What commands may take.
+    /// How long commands run, and how many at once.
     pub(crate) build: BuildSettings,
+    /// Python code.
+    pub(crate) exec: ExecSettings,
     /// The execution log: how long it is kept, and where else it goes.
     pub(crate) executions: ExecutionSettings,
     /// What answers look like.

@@ -12,6 +12,7 @@ mod commands;
 mod config;
 mod credentials;
 mod doctor;
+mod environments;
 mod execution_log;
 mod exit;
 mod leading;
@@ -19,6 +20,7 @@ mod namespace;
 mod platform;
 mod render;
 mod runtime;
+mod sandboxing;
 mod telemetry;
 mod tethered;
 

@@ -18,7 +18,7 @@ use crate::platform::{self, Setting};
 pub(crate) const TRIAL_COMMAND: &str = "namespace-trial";
 
 /// The toolsets whose operations work in workspaces.
-const TOOLSETS: &[&str] = &["build", "workspace"];
+const TOOLSETS: &[&str] = &["build", "exec", "workspace"];
 
 /// The arguments by which operations of other toolsets name a place to work in.
 const PLACES: &[&str] = &["path", "workspace"];

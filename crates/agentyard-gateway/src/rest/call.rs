@@ -8,7 +8,7 @@ use axum::extract::{FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Json, Response};
 use http_body_util::BodyExt;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::events::{self, Streams};
 use crate::edge::Refusal;
@@ -43,10 +43,12 @@ pub(super) async fn answer(
         .call(context, arguments, platform.presentation, Face::Rest)
         .await;
     match result {
-        Ok(Reply::Structured { json, .. }) => {
+        Ok(Reply::Structured {
+            json, attachments, ..
+        }) if attachments.is_empty() => {
             ([(http::header::CONTENT_TYPE, "application/json")], json).into_response()
         }
-        Ok(Reply::Text { text, next }) => Json(json!({ "text": text, "next_cursor": next })).into_response(),
+        Ok(reply) => Json(reply.into_object()).into_response(),
         Err(error) => Refusal::from(&error).into_response(),
     }
 }

@@ -65,15 +65,7 @@ impl FileTree {
         options: &WriteOptions,
         cancel: &AtomicBool,
     ) -> Result<Written, Error> {
-        if content.len() > MAX_WRITTEN_FILE {
-            return Err(Error::invalid(
-                "the content",
-                format!(
-                    "it has {} bytes, and {MAX_WRITTEN_FILE} are allowed",
-                    content.len()
-                ),
-            ));
-        }
+        check_length(content)?;
         match self.spot(path)? {
             Spot::Directory(_) => Err(Error::invalid(path.shown(), "it is a directory")),
             Spot::Entry(entry) => self.overwrite(&entry, content, options, cancel),
@@ -147,7 +139,7 @@ impl FileTree {
         rustix::fs::fsync(entry.directory.descriptor()).map_err(unwritten)
     }
 
-    fn create(
+    pub(super) fn create(
         &self,
         directory: Arc<Directory>,
         mut names: Vec<BString>,
@@ -197,6 +189,18 @@ impl FileTree {
         write(new.file()).map_err(|error| failed("written", shown, error))?;
         Ok(new)
     }
+}
+
+/// Fails when a content is longer than one call may write.
+pub(super) fn check_length(content: &[u8]) -> Result<(), Error> {
+    if content.len() <= MAX_WRITTEN_FILE {
+        return Ok(());
+    }
+    let reason = format!(
+        "it has {} bytes, and {MAX_WRITTEN_FILE} are allowed",
+        content.len()
+    );
+    Err(Error::invalid("the content", reason))
 }
 
 fn name_new(new: NewFile, name: &BStr, directory: &Directory, shown: &str) -> Result<(), Error> {

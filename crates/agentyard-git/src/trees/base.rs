@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
+use super::base_name::BaseName;
+use super::base_owner::give_base;
 use super::checkout::{Target, check_out};
 use super::layout::{check_name, entries, failed, make_directory, make_root, open_root};
 use super::lock::hold;
@@ -26,7 +28,7 @@ const MAX_DIFFERING: usize = 2_000;
 /// So many bases are compared at most, the newest first.
 const MAX_COMPARED: usize = 16;
 
-/// What a half-made base is called: this, and the commit.
+/// What a half-made base is called: this, and its name.
 const NEW: &str = ".new-";
 
 /// With more files than this it is worth a second that git need not hash any of them again.
@@ -38,7 +40,7 @@ const CLOCK_STEP: Duration = Duration::from_millis(20);
 /// A base.
 #[derive(Debug, Clone)]
 pub(super) struct Base {
-    pub(super) commit: ObjectId,
+    pub(super) name: BaseName,
     path: PathBuf,
 }
 
@@ -66,7 +68,7 @@ impl Trees {
         report: &(dyn Fn(Progress) + Sync),
     ) -> Result<(), Error> {
         check_name("repository", key)?;
-        if self.way()? == Way::Checkout || self.base(key, commit).is_some() {
+        if self.way()? == Way::Checkout || self.base(key, &self.base_name(commit)).is_some() {
             return Ok(());
         }
         let mirror = self.open_mirror(key)?;
@@ -85,11 +87,11 @@ impl Trees {
         let bases = open_root(&path)?;
         // No view comes to stand on a base between the look and the removal.
         let _lock = self.lock_registrations(key, cancel)?;
-        let used = self.used_bases(key)?;
+        let mut wanted = self.used_bases(key)?;
+        wanted.extend(keep.iter().map(|commit| self.base_name(commit)));
         for name in entries(&path)? {
-            let commit = name.strip_prefix(NEW).unwrap_or(&name).parse::<ObjectId>();
-            let is_wanted = |commit| keep.contains(&commit) || used.contains(&commit);
-            if commit.is_ok_and(|commit| name.starts_with(NEW) || !is_wanted(commit)) {
+            let base = name.strip_prefix(NEW).unwrap_or(&name).parse::<BaseName>();
+            if base.is_ok_and(|base| name.starts_with(NEW) || !wanted.contains(&base)) {
                 remove_base(&bases, &name, cancel)?;
             }
         }
@@ -112,13 +114,18 @@ impl Trees {
         }
     }
 
-    /// The base of a commit, when there is one.
-    pub(super) fn base(&self, key: &str, commit: &ObjectId) -> Option<Base> {
-        let path = self.bases_path(key).join(commit.to_string());
-        path.is_dir().then_some(Base {
+    /// The base of this name, when there is one.
+    pub(super) fn base(&self, key: &str, name: &BaseName) -> Option<Base> {
+        let path = self.bases_path(key).join(name.to_string());
+        path.is_dir().then_some(Base { name: *name, path })
+    }
+
+    /// What the base of a commit is called that new views may stand on.
+    fn base_name(&self, commit: &ObjectId) -> BaseName {
+        BaseName {
             commit: *commit,
-            path,
-        })
+            owner: self.owner(),
+        }
     }
 
     /// The base that differs least from a commit, and in how many paths.
@@ -129,14 +136,14 @@ impl Trees {
         commit: &ObjectId,
         cancel: &AtomicBool,
     ) -> Result<Option<(Base, usize)>, Error> {
-        if let Some(base) = self.base(key, commit) {
+        if let Some(base) = self.base(key, &self.base_name(commit)) {
             return Ok(Some((base, 0)));
         }
         let local = mirror.local();
         let mut nearest: Option<(Base, usize)> = None;
         for base in self.newest_bases(key)? {
             let limit = nearest.as_ref().map_or(MAX_DIFFERING, |(_, distance)| *distance);
-            let trees = [tree_of(&local, &base.commit)?, tree_of(&local, commit)?];
+            let trees = [tree_of(&local, &base.name.commit)?, tree_of(&local, commit)?];
             if let Some(distance) = differing_paths(&local, trees, limit, cancel)? {
                 nearest = Some((base, distance));
             }
@@ -145,9 +152,11 @@ impl Trees {
     }
 
     fn newest_bases(&self, key: &str) -> Result<Vec<Base>, Error> {
+        let owner = self.owner();
         let mut bases: Vec<_> = entries(&self.bases_path(key))?
             .into_iter()
             .filter_map(|name| self.base(key, &name.parse().ok()?))
+            .filter(|base| base.name.owner == owner)
             .filter_map(|base| Some((base.index().metadata().ok()?.modified().ok()?, base)))
             .collect();
         bases.sort_by(|(one, _), (other, _)| other.cmp(one));
@@ -166,12 +175,13 @@ impl Trees {
         report: &(dyn Fn(Progress) + Sync),
     ) -> Result<Base, Error> {
         let bases = make_root(&self.bases_path(key))?;
-        let name = format!("{NEW}{commit}");
+        let base_name = self.base_name(commit);
+        let name = format!("{NEW}{base_name}");
         let path = bases.path().join(&name);
         // Whoever holds the lock of the directory makes the base. It is removed in the end, so that one who waited
         // holds the lock of something that is gone.
         let _held = loop {
-            if let Some(base) = self.base(key, commit) {
+            if let Some(base) = self.base(key, &base_name) {
                 return Ok(base);
             }
             make_directory(&path)?;
@@ -199,16 +209,20 @@ impl Trees {
             index: "index",
         };
         let made = check_out(git, mirror, &target, (None, commit), cancel, report)
+            .and_then(|()| match base_name.owner {
+                Some(owner) => give_base(&new, &tree, commit, owner, cancel),
+                None => Ok(()),
+            })
             .and_then(|()| settle(&new))
             .and_then(|()| {
                 let (from, to) = (making.directory(), bases.directory());
-                rustix::fs::renameat_with(from, &*attempt, to, commit.to_string(), RenameFlags::NOREPLACE)
+                rustix::fs::renameat_with(from, &*attempt, to, base_name.to_string(), RenameFlags::NOREPLACE)
                     .map_err(failed("made", &path))
             })
             .and_then(|()| sync_directory(&bases));
         let removed = remove_tree(&bases, name.as_ref(), &AtomicBool::new(false));
         made.and(removed)?;
-        self.base(key, commit).ok_or_else(|| {
+        self.base(key, &base_name).ok_or_else(|| {
             Error::state(
                 format!("the base of {commit} was removed as soon as it was made"),
                 "try again",

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,12 @@ pub(super) fn is_mounted(path: &Path) -> Result<bool, Error> {
         Err(Errno::NOENT) => Ok(false),
         Err(errno) => Err(failed("looked at", path)(errno)),
     }
+}
+
+/// Whether an open directory is the top of what is mounted there.
+pub(super) fn is_root_of_mount(directory: impl AsFd) -> bool {
+    rustix::fs::statx(directory, "", AtFlags::EMPTY_PATH, StatxFlags::TYPE)
+        .is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 /// Unmounts whatever is mounted on a directory and below it, last first. What somebody still uses is taken out of

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use rustix::fs::Mode;
 
 use super::base::Base;
+use super::base_name::BaseName;
 use super::branch_settings::follow_namesake;
 use super::checkout::{Target, check_out};
 use super::layout::{check_name, failed, make_directory, open_root};
@@ -84,9 +85,10 @@ impl Trees {
             let _lock = self.lock_registrations(key, &AtomicBool::new(false))?;
             if !mount::is_mounted(&path)? {
                 self.may_mount()?;
-                let base = base.and_then(|commit| self.base(key, commit));
-                let base = base.ok_or_else(|| not_whole(&path))?;
-                let layers = self.layers(key, name, &base);
+                let stood_on = self.base_of(key, name);
+                let stood_on = stood_on.filter(|found| base == Some(&found.name.commit));
+                let stood_on = stood_on.ok_or_else(|| not_whole(&path))?;
+                let layers = self.layers(key, name, &stood_on);
                 if !layers.upper.join(".git").is_file() || !layers.work.is_dir() {
                     return Err(not_whole(&path));
                 }
@@ -120,7 +122,7 @@ impl Trees {
             // It may have been pruned since.
             if base
                 .as_ref()
-                .is_some_and(|base| self.base(key, &base.commit).is_none())
+                .is_some_and(|base| self.base(key, &base.name).is_none())
             {
                 continue;
             }
@@ -144,13 +146,13 @@ impl Trees {
                     .map_err(failed("made", &path))?;
                 share_index(&registration, &base.index())?;
                 layers.mount(&path)?;
-                Some(base.commit)
+                Some(base.name.commit)
             }
             (Some(base), Way::Reflink) => {
                 let tree = open_root(&path)?;
                 reflink::copy(base, &tree, &registration, reflink::Sharing::Blocks, cancel)?;
                 write_git_file(&tree, &registration)?;
-                Some(base.commit)
+                Some(base.name.commit)
             }
             _ => {
                 write_git_file(&open_root(&path)?, &registration)?;
@@ -165,7 +167,7 @@ impl Trees {
             };
             check_out(git, &mirror, &target, (has.as_ref(), &tip), cancel, report)?;
         }
-        view(&mirror, path, way, base.map(|base| base.commit))
+        view(&mirror, path, way, base.map(|base| base.name.commit))
     }
 
     /// The directories of a view's own, and the note which base it stands on.
@@ -173,10 +175,16 @@ impl Trees {
         let layers = self.layers(key, name, base);
         let own = self.layers_path(key, name);
         make_directory(&own)?;
-        let target = Path::new("../../bases").join(base.commit.to_string());
+        let target = Path::new("../../bases").join(base.name.to_string());
         rustix::fs::symlink(target, own.join(BASE)).map_err(failed("made", &own))?;
         // The top of the view has its rights from here.
-        rustix::fs::mkdir(&layers.upper, Mode::from_raw_mode(0o755)).map_err(failed("made", &own))?;
+        make_tree(&layers.upper)?;
+        if let Some(owner) = base.name.owner {
+            let upper = open_root(&layers.upper)?;
+            owner
+                .share_top(upper.directory())
+                .map_err(failed("shared", &layers.upper))?;
+        }
         make_directory(&layers.work)
     }
 
@@ -190,14 +198,22 @@ impl Trees {
     }
 
     /// The bases that views on disk stand on, mounted or not.
-    pub(super) fn used_bases(&self, key: &str) -> Result<Vec<ObjectId>, Error> {
-        let views = self.views_path(key);
-        let links = super::layout::entries(&views)?
-            .into_iter()
-            .filter_map(|name| std::fs::read_link(views.join(name).join(BASE)).ok());
-        Ok(links
-            .filter_map(|target| target.file_name()?.to_str()?.parse().ok())
+    pub(super) fn used_bases(&self, key: &str) -> Result<Vec<BaseName>, Error> {
+        let names = super::layout::entries(&self.views_path(key))?;
+        Ok(names
+            .iter()
+            .filter_map(|name| self.base_name_of(key, name))
             .collect())
+    }
+
+    /// The base that a view stands on, whatever the settings were when it was opened.
+    pub(super) fn base_of(&self, key: &str, name: &str) -> Option<Base> {
+        self.base(key, &self.base_name_of(key, name)?)
+    }
+
+    fn base_name_of(&self, key: &str, name: &str) -> Option<BaseName> {
+        let target = std::fs::read_link(self.layers_path(key, name).join(BASE)).ok()?;
+        target.file_name()?.to_str()?.parse().ok()
     }
 }
 

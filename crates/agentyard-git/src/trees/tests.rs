@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use super::base::Base;
+use super::base_name::BaseName;
 use super::layout::make_root;
 use super::{TreeSettings, Trees};
 use crate::{Confined, Git, GitSettings, ObjectId, RemoteUrl, Roots};
@@ -37,6 +38,7 @@ impl Fixture {
             directory: directory.path().join("data"),
             way: Some(super::Way::Overlay),
             obstacle: None,
+            owner: None,
         });
         let commit = git(&source, &["rev-parse", "HEAD"]).trim().parse().unwrap();
         let url = RemoteUrl::parse(&source.display().to_string()).unwrap();
@@ -57,7 +59,11 @@ impl Fixture {
     }
 
     pub(super) fn base(&self) -> Base {
-        self.trees.base(KEY, &self.commit).unwrap()
+        let name = BaseName {
+            commit: self.commit,
+            owner: None,
+        };
+        self.trees.base(KEY, &name).unwrap()
     }
 
     /// A new directory beside the data directory.

@@ -46,6 +46,7 @@ mod tests {
             directory: "/data".into(),
             way: None,
             obstacle: None,
+            owner: None,
         });
         let view = |path: &str| trees.view_of(Path::new(path));
         let found = Some(("rep_1".to_owned(), "main-1a2b".to_owned()));

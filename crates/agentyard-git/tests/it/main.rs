@@ -72,6 +72,8 @@ mod tagging;
 mod tags;
 mod trees_killed;
 mod trees_mirrors;
+mod trees_owner;
+mod trees_owner_hostile;
 mod trees_recovery;
 mod trees_support;
 mod trees_views;

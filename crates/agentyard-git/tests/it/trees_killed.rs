@@ -30,6 +30,7 @@ fn work_until_killed(root: PathBuf) {
         directory: root.join("data"),
         way: Some(Way::Overlay),
         obstacle: None,
+        owner: None,
     });
     let (git, source) = (program(), root.join("source"));
     let url = RemoteUrl::parse(&source.display().to_string()).unwrap();

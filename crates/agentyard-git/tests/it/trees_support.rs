@@ -1,14 +1,16 @@
 //! A remote, and a data directory with a mirror of it.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use agentyard_git::{
     BranchName, Error, Git, MirrorFetch, MirrorState, NewView, ObjectId, RemoteUrl, Repository, Roots,
-    StatusOptions, TreeSettings, Trees, View, Way,
+    StatusOptions, TreeOwner, TreeSettings, Trees, View, Way,
 };
 
 use crate::network_support::program;
-use crate::support::{GO_ON, Yard};
+use crate::support::{GO_ON, Yard, command};
 
 /// The repository's name in the data directory.
 pub(crate) const KEY: &str = "rep_1";
@@ -31,14 +33,18 @@ impl Orchard {
     }
 
     pub(crate) fn of(way: Way, init: &[&str]) -> Self {
+        Self::owned(way, None, init)
+    }
+
+    fn owned(way: Way, owner: Option<TreeOwner>, init: &[&str]) -> Self {
         let yard = Yard::empty();
         yard.git(init);
-        let directory = yard.path("data");
         Self {
             trees: Trees::new(TreeSettings {
-                directory,
+                directory: yard.path("data"),
                 way: Some(way),
                 obstacle: None,
+                owner,
             }),
             yard,
             git: program(),
@@ -51,7 +57,16 @@ impl Orchard {
     }
 
     pub(crate) fn made_by(way: Way) -> Self {
-        let orchard = Self::of(way, &["init", "--quiet", "--initial-branch=main", "source"]);
+        Self::made_for(None, way)
+    }
+
+    /// One whose files are given to somebody.
+    pub(crate) fn made_for(owner: Option<TreeOwner>, way: Way) -> Self {
+        let orchard = Self::owned(
+            way,
+            owner,
+            &["init", "--quiet", "--initial-branch=main", "source"],
+        );
         for (file, content) in [
             ("README", "read me\n"),
             ("src/main.rs", "fn main() {}\n"),
@@ -163,7 +178,7 @@ impl Orchard {
             self.trees.mirror_path(KEY).join("worktrees"),
             self.data("repos"),
         ] {
-            let Ok(entries) = std::fs::read_dir(directory) else {
+            let Ok(entries) = fs::read_dir(directory) else {
                 continue;
             };
             found.extend(entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()));
@@ -177,10 +192,55 @@ impl Orchard {
 impl Drop for Orchard {
     fn drop(&mut self) {
         let _ = self.trees.remove_mirror(KEY, &GO_ON);
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let left = mounts.contains(&self.yard.root().display().to_string());
         assert!(!left || std::thread::panicking(), "something is still mounted");
     }
+}
+
+/// How many files git hashed to answer a status.
+fn hashed_by_status(orchard: &Orchard, view: &View) -> usize {
+    let trace = orchard.yard.path("trace");
+    let _ = fs::remove_file(&trace);
+    let output = command("git")
+        .args(["--no-optional-locks", "status", "--porcelain"])
+        .env("GIT_TRACE2_PERF", &trace)
+        .current_dir(&view.path)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let trace = fs::read_to_string(trace).unwrap();
+    let (_, count) = trace.split_once("refresh/sum_scan:").unwrap();
+    count.lines().next().unwrap().parse().unwrap()
+}
+
+/// With more files than are hashed in no time.
+pub(crate) fn first_status_hashes_none(orchard: &Orchard) {
+    for file in 0..600 {
+        orchard.write(&format!("many/{file}"), "content\n");
+    }
+    orchard.commit("many");
+    orchard.fetch().unwrap();
+    let view = orchard.view("topic");
+    assert_eq!(hashed_by_status(orchard, &view), 0);
+    // git also hashes, without counting them, files that are as young as the index, in seconds.
+    let index = orchard.trees.mirror_path(KEY).join("worktrees/topic/index");
+    let index = fs::metadata(index).unwrap().mtime();
+    let listed = orchard.git(&view, &["ls-files", "--debug"]);
+    let times = listed
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("mtime: "));
+    let newest = times
+        .map(|time| time.split(':').next().unwrap().parse::<i64>().unwrap())
+        .max();
+    assert!(newest.unwrap() < index);
+    // A file that was only touched is hashed: the count can be other than nothing.
+    let file = fs::File::options()
+        .write(true)
+        .open(view.path.join("README"))
+        .unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(hashed_by_status(orchard, &view), 1);
 }
 
 pub(crate) fn open(view: &View) -> Repository {

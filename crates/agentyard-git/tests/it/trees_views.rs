@@ -4,26 +4,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Mutex;
 
-use agentyard_git::{Error, NewView, Progress, View, Way};
+use agentyard_git::{Error, NewView, Progress, Way};
 
-use crate::support::{GO_ON, command, message};
-use crate::trees_support::{KEY, Orchard, open};
-
-/// How many files git hashed to answer a status.
-fn hashed_by_status(orchard: &Orchard, view: &View) -> usize {
-    let trace = orchard.yard.path("trace");
-    let _ = fs::remove_file(&trace);
-    let output = command("git")
-        .args(["--no-optional-locks", "status", "--porcelain"])
-        .env("GIT_TRACE2_PERF", &trace)
-        .current_dir(&view.path)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let trace = fs::read_to_string(trace).unwrap();
-    let (_, count) = trace.split_once("refresh/sum_scan:").unwrap();
-    count.lines().next().unwrap().parse().unwrap()
-}
+use crate::support::{GO_ON, message};
+use crate::trees_support::{KEY, Orchard, first_status_hashes_none, open};
 
 fn link_count(orchard: &Orchard, name: &str) -> u64 {
     let index = format!("worktrees/{name}/index");
@@ -63,32 +47,7 @@ fn a_view_has_all_files_and_nothing_to_tell() {
 
 #[test]
 fn the_first_status_of_many_files_hashes_none() {
-    let orchard = Orchard::new();
-    for file in 0..600 {
-        orchard.write(&format!("many/{file}"), "content\n");
-    }
-    orchard.commit("many");
-    orchard.fetch().unwrap();
-    let view = orchard.view("topic");
-    assert_eq!(hashed_by_status(&orchard, &view), 0);
-    // git also hashes, without counting them, files that are as young as the index, in seconds.
-    let index = orchard.trees.mirror_path(KEY).join("worktrees/topic/index");
-    let index = fs::metadata(index).unwrap().mtime();
-    let listed = orchard.git(&view, &["ls-files", "--debug"]);
-    let times = listed
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("mtime: "));
-    let newest = times
-        .map(|time| time.split(':').next().unwrap().parse::<i64>().unwrap())
-        .max();
-    assert!(newest.unwrap() < index);
-    // A file that was only touched is hashed: the count can be other than nothing.
-    let file = fs::File::options()
-        .write(true)
-        .open(view.path.join("README"))
-        .unwrap();
-    file.set_modified(std::time::UNIX_EPOCH).unwrap();
-    assert_eq!(hashed_by_status(&orchard, &view), 1);
+    first_status_hashes_none(&Orchard::new());
 }
 
 #[test]
@@ -312,6 +271,7 @@ fn names_with_what_overlays_separate_options_by_work() {
         directory,
         way: Some(Way::Overlay),
         obstacle: None,
+        owner: None,
     });
     let (url, roots) = (orchard.url(), orchard.source_roots());
     trees

@@ -70,6 +70,7 @@ fn who_may_not_mount_says_why_and_takes_another_way() {
         directory: orchard.yard.path("data"),
         way: None,
         obstacle: Some("it is forbidden here".to_owned()),
+        owner: None,
     };
     let trees = Trees::new(settings);
     let (way, outcome) = &trees.ways()[0];

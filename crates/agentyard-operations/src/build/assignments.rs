@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// Names and their values.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Assignments(pub(super) Vec<(String, String)>);
+pub(crate) struct Assignments(pub(crate) Vec<(String, String)>);
 
 #[derive(Deserialize)]
 #[serde(untagged)]

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentyard_model::{Permission, RunId, Toolset};
+use agentyard_model::{Permission, RunId, SecretName, Toolset};
 use agentyard_services::{MakeRequest, Place, Result, Waiting};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::assignments::Assignments;
+use super::network::NetworkAsked;
 use super::run_view::RunView;
 use crate::operation::{Access, Context, Effect, Operation, Route};
 
@@ -40,6 +41,11 @@ pub(super) struct MakeInput {
     dry_run: bool,
     /// Relative to the tree.
     directory: Option<PathBuf>,
+    /// Secrets that it finds in its environment, by name.
+    #[serde(default)]
+    secrets: Vec<SecretName>,
+    /// Default none; `registry` reaches package indexes.
+    network: Option<NetworkAsked>,
     /// How long it may run.
     timeout_ms: Option<u64>,
     /// How long this call waits for it. Default 50000.
@@ -71,6 +77,7 @@ impl Operation for Make {
                 workspace: input.workspace,
                 repo: input.repo,
                 branch: input.branch,
+                scratch: false,
             },
             targets: input.targets,
             variables: input.variables.0,
@@ -78,6 +85,8 @@ impl Operation for Make {
             keep_going: input.keep_going,
             dry_run: input.dry_run,
             directory: input.directory,
+            secrets: input.secrets,
+            network: input.network.map(Into::into),
             timeout: input.timeout_ms.map(Duration::from_millis),
         };
         let waiting = Waiting {

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentyard_model::{Permission, RunId, Toolset};
+use agentyard_model::{Permission, RunId, SecretName, Toolset};
 use agentyard_services::{CommandRequest, Place, Result, Waiting};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::assignments::Assignments;
+use super::network::NetworkAsked;
 use super::run_view::RunView;
 use crate::operation::{Access, Context, Effect, Operation, Route};
 
@@ -34,6 +35,11 @@ pub(super) struct RunCommandInput {
     environment: Assignments,
     /// What it reads.
     stdin: Option<String>,
+    /// Secrets that it finds in its environment, by name.
+    #[serde(default)]
+    secrets: Vec<SecretName>,
+    /// Default none; `registry` reaches package indexes.
+    network: Option<NetworkAsked>,
     /// How long it may run.
     timeout_ms: Option<u64>,
     /// How long this call waits for it. Default 50000.
@@ -65,11 +71,14 @@ impl Operation for RunCommand {
                 workspace: input.workspace,
                 repo: input.repo,
                 branch: input.branch,
+                scratch: false,
             },
             command: input.command,
             directory: input.directory,
             environment: input.environment.0,
             stdin: input.stdin,
+            secrets: input.secrets,
+            network: input.network.map(Into::into),
             timeout: input.timeout_ms.map(Duration::from_millis),
         };
         let waiting = Waiting {

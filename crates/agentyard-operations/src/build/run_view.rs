@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::attachment::{AttachedContent, Attachment};
 use crate::output::Output;
 
 /// A run: how it ended, or that it goes on, and what it said.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct RunView {
+pub(crate) struct RunView {
     /// Names it, to wait for it or follow it.
     run: RunId,
     /// It goes on: call again with `run` and `after`.
@@ -51,6 +52,15 @@ struct RunEndView {
     /// It had said more than allowed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     output_limit_reached: bool,
+    /// It used more memory than allowed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    memory_limit_reached: bool,
+    /// It wrote more than allowed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    disk_limit_reached: bool,
+    /// The most memory that it used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_memory_bytes: Option<u64>,
 }
 
 impl Output for RunView {
@@ -63,6 +73,27 @@ impl Output for RunView {
         for said in [&mut self.stdout, &mut self.stderr] {
             *said = said.within(said.len() * count / all);
         }
+    }
+
+    fn attachments(&mut self) -> Vec<Attachment> {
+        [("stdout", &self.stdout), ("stderr", &self.stderr)]
+            .into_iter()
+            .filter(|(_, said)| said.left_out_bytes > 0)
+            .map(|(stream, _)| whole_output(self.run, stream))
+            .collect()
+    }
+}
+
+/// Where all of it is that does not fit into an answer.
+fn whole_output(run: RunId, stream: &'static str) -> Attachment {
+    Attachment {
+        name: stream.to_owned(),
+        media_type: "text/plain",
+        content: AttachedContent::Link {
+            uri: format!("agentyard://runs/{run}/{stream}"),
+            route: format!("/v1/runs/{run}/{stream}"),
+            description: format!("All that was said on {stream}."),
+        },
     }
 }
 
@@ -102,6 +133,9 @@ impl From<RunEnd> for RunEndView {
             timed_out: end.timed_out,
             cancelled: end.cancelled,
             output_limit_reached: end.output_limit,
+            memory_limit_reached: end.memory_limit,
+            disk_limit_reached: end.disk_limit,
+            peak_memory_bytes: end.usage.peak_memory_bytes,
         }
     }
 }

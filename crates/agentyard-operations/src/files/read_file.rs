@@ -79,18 +79,12 @@ impl Operation for ReadFile {
             .files
             .read(context.caller, &place, request)
             .await?;
-        Ok(FileView {
-            path: match &answer {
-                ReadAnswer::Lines(file) => file.path.clone(),
-                ReadAnswer::Bytes(file) => file.path.clone(),
-            },
-            numbered: input.line_numbers,
-            answer,
-        })
+        Ok(FileView::new(answer, input.line_numbers))
     }
 }
 
-const DEFAULT_LINES: usize = 2000;
+/// How many lines are read when a call does not say.
+pub(crate) const DEFAULT_LINES: usize = 2000;
 
 /// A multiple of three, so that parts in base64 can be joined.
 const DEFAULT_BYTES: usize = 48_000;
@@ -100,13 +94,27 @@ const NOTICE_BYTES: usize = 200;
 
 /// A file, as text.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct FileView {
+pub(crate) struct FileView {
     /// The file.
     path: String,
     #[serde(skip)]
     numbered: bool,
     #[serde(skip)]
     answer: ReadAnswer,
+}
+
+impl FileView {
+    /// What was read, with or without the numbers of its lines.
+    pub(crate) fn new(answer: ReadAnswer, numbered: bool) -> Self {
+        Self {
+            path: match &answer {
+                ReadAnswer::Lines(file) => file.path.clone(),
+                ReadAnswer::Bytes(file) => file.path.clone(),
+            },
+            numbered,
+            answer,
+        }
+    }
 }
 
 impl Output for FileView {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod code_files;
 mod conflicts;
 mod files;
 mod git_reads;

@@ -26,7 +26,7 @@ async fn call_as(
         .call(context, given.clone(), Presentation::default(), Face::Rest)
         .await?;
     match reply {
-        Reply::Structured { value, json } => Ok((value, json)),
+        Reply::Structured { value, json, .. } => Ok((value, json)),
         Reply::Text { text, .. } => panic!("text: {text}"),
     }
 }

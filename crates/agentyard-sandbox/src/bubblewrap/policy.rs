@@ -76,7 +76,7 @@ pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, Command
     words.system(facts);
     words.identity(facts.identity);
     words.all(&["--proc", "/proc", "--dev", "/dev"]);
-    words.memory(&command.limits);
+    words.memory(command);
     let is_below_mount = |path: &str| {
         let mut mounts = command.mounts.iter();
         mounts.any(|mount| Path::new(path).starts_with(&mount.at)) || Path::new(path).starts_with(HOME)
@@ -121,6 +121,22 @@ fn path_text(path: &Path) -> Result<&str, CommandError> {
         reason: format!("the path {} is not text", path.display()),
         remedy: "use names in UTF-8".to_owned(),
     })
+}
+
+/// Directories in memory, of which a command cannot have more than it may have of memory as a whole: where they are,
+/// their size and mode.
+pub(crate) fn in_memory(command: &Command) -> Vec<(&'static str, u64, &'static str)> {
+    let limits = &command.limits;
+    let most = limits.memory_bytes.min(limits.disk_bytes);
+    let mut directories = vec![
+        ("/tmp", most, "1777"),
+        ("/dev/shm", most, "1777"),
+        ("/run", most.min(RUN_BYTES), "0755"),
+    ];
+    if !command.mounts.iter().any(|mount| mount.at == Path::new(HOME)) {
+        directories.push((HOME, most, "0700"));
+    }
+    directories
 }
 
 /// The command line of bubblewrap as it grows.
@@ -195,12 +211,10 @@ impl Words {
         self.all(&[at]);
     }
 
-    /// Directories in memory, of which a command cannot have more than it may have of memory as a whole.
-    fn memory(&mut self, limits: &Limits) {
-        let most = limits.memory_bytes.min(limits.disk_bytes);
-        self.tmpfs("/tmp", most, "1777");
-        self.tmpfs("/dev/shm", most, "1777");
-        self.tmpfs("/run", most.min(RUN_BYTES), "0755");
+    fn memory(&mut self, command: &Command) {
+        for (at, size, mode) in in_memory(command) {
+            self.tmpfs(at, size, mode);
+        }
         self.all(&["--dir", "/var"]);
         self.all(&["--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp"]);
     }
@@ -210,13 +224,6 @@ impl Words {
     }
 
     fn mounts(&mut self, command: &Command, facts: &Facts<'_>) -> Result<(), CommandError> {
-        if !command.mounts.iter().any(|mount| mount.at == Path::new(HOME)) {
-            self.tmpfs(
-                HOME,
-                command.limits.memory_bytes.min(command.limits.disk_bytes),
-                "0700",
-            );
-        }
         for (place, mount) in command.mounts.iter().enumerate() {
             let source = if facts.is_root {
                 let namespace = facts.owners.get(place).copied().flatten();

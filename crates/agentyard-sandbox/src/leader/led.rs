@@ -161,6 +161,13 @@ impl Confinement {
         }
     }
 
+    /// What holds one whose first process is there already.
+    pub(crate) fn around(group: Option<Group>, watch: Watch, first: Pid) -> Self {
+        let mut confinement = Self::new(group, watch);
+        confinement.started(first.as_raw_nonzero().get());
+        confinement
+    }
+
     fn started(&mut self, number: i32) {
         let Some(pid) = Pid::from_raw(number) else {
             return;
@@ -171,7 +178,7 @@ impl Confinement {
     }
 
     /// Resolves when the command has taken more than it may.
-    async fn exceeded(&mut self) -> EndCause {
+    pub(crate) async fn exceeded(&mut self) -> EndCause {
         match (&mut self.watch, &self.first) {
             (Some(watch), Some((pid, _))) => watch.exceeded(*pid).await,
             _ => std::future::pending().await,
@@ -179,7 +186,7 @@ impl Confinement {
     }
 
     /// Lets what is to end have the processors that it needs for that.
-    fn loosen(&self) {
+    pub(crate) fn loosen(&self) {
         if let Some(group) = &self.group {
             group.lift_cpu();
         }
@@ -195,7 +202,7 @@ impl Confinement {
         }
     }
 
-    fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         match (&self.group, &self.watch) {
             (Some(group), _) => group.usage(),
             (None, Some(watch)) => watch.usage(),
@@ -203,7 +210,7 @@ impl Confinement {
         }
     }
 
-    fn ran_out_of_memory(&self) -> bool {
+    pub(crate) fn ran_out_of_memory(&self) -> bool {
         self.group.as_ref().is_some_and(Group::ran_out_of_memory)
     }
 }
@@ -467,13 +474,13 @@ impl Led {
 }
 
 /// A pipe: our end, and the end that a command writes to.
-fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
+pub(crate) fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
     let (ours, theirs) = io::pipe()?;
     Ok((pipe::Receiver::from_owned_fd(ours.into())?, theirs.into()))
 }
 
 /// What a command reads: kept by the kernel, so that nobody needs to feed it.
-fn input_of(bytes: &[u8]) -> io::Result<OwnedFd> {
+pub(crate) fn input_of(bytes: &[u8]) -> io::Result<OwnedFd> {
     if bytes.is_empty() {
         return Ok(std::fs::File::open("/dev/null")?.into());
     }
@@ -484,7 +491,7 @@ fn input_of(bytes: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// Reads some; nothing when no more will come. Without a pipe it never ends.
-async fn read(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
+pub(crate) async fn read(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
     let Some(pipe) = pipe else {
         return std::future::pending().await;
     };

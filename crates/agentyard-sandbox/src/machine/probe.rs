@@ -53,6 +53,11 @@ impl Outcome {
         self.status.success()
     }
 
+    /// What it printed.
+    pub(crate) fn output(&self) -> &str {
+        &self.output
+    }
+
     /// The first line that it printed, or complained with, fit to be shown.
     pub(crate) fn first_line(&self) -> String {
         let printed = self.output.lines().chain(self.complaint.lines());
@@ -81,7 +86,16 @@ fn printable(line: &str) -> String {
 impl Machine {
     /// Where a program is.
     pub(crate) fn locate(&self, name: &str) -> Option<PathBuf> {
-        program_on(&self.context.search_path, name)
+        self.locate_all(name).next()
+    }
+
+    /// Everywhere a program of this name is. Directories of the search path that are relative do not count: they
+    /// would mean whatever directory we happen to be started in.
+    pub(crate) fn locate_all(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        std::env::split_paths(&self.context.search_path)
+            .filter(|directory| directory.is_absolute())
+            .map(move |directory| directory.join(name))
+            .filter(|path| is_program(path))
     }
 
     /// Starts a program that is on the search path, with these arguments, and waits for its end.
@@ -89,6 +103,15 @@ impl Machine {
         let program = self
             .locate(name)
             .ok_or_else(|| ProbeError::NotFound(name.to_owned()))?;
+        self.probe_at(program, arguments)
+    }
+
+    /// As [`Machine::probe`], for a program that was found before.
+    pub(crate) fn probe_at<A: AsRef<OsStr>>(
+        &self,
+        program: PathBuf,
+        arguments: &[A],
+    ) -> Result<Outcome, ProbeError> {
         match self.run(&program, arguments) {
             Ok(Some((status, output, complaint))) => Ok(Outcome {
                 program,
@@ -178,7 +201,7 @@ fn text_of(file: &mut File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn is_program(path: &Path) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_sandbox::Stream;
+use agentyard_sandbox::{Stream, Usage};
 
 use crate::error::Error;
 
@@ -68,6 +68,12 @@ pub struct RunEnd {
     pub cancelled: bool,
     /// Whether it was ended because it had said too much.
     pub output_limit: bool,
+    /// Whether it was ended because it used too much memory.
+    pub memory_limit: bool,
+    /// Whether it was ended because it had written too much.
+    pub disk_limit: bool,
+    /// What it took, as far as the machine can tell.
+    pub usage: Usage,
 }
 
 impl RunHappening {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentyard_model::Caller;
+use agentyard_model::{Caller, SecretName};
+use agentyard_sandbox::Network;
 
 use super::commands::{check_name, check_text};
 use super::{Plan, RunAnswer, Runs, Waiting};
@@ -59,6 +60,10 @@ pub struct MakeRequest {
     pub dry_run: bool,
     /// Where below the tree.
     pub directory: Option<PathBuf>,
+    /// Whom it may talk to; nobody when left out.
+    pub network: Option<Network>,
+    /// Secrets that are to be in its environment.
+    pub secrets: Vec<SecretName>,
     /// How long it may run.
     pub timeout: Option<Duration>,
 }
@@ -88,6 +93,8 @@ impl Runs {
             directory: request.directory,
             environment: self.environment_with(Vec::new()),
             input: Vec::new(),
+            network: self.network(request.network)?,
+            secrets: request.secrets,
             timeout: self.timeout(request.timeout)?,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use agentyard_git::{CheckpointNote, Trust, Work};
+use agentyard_git::{self as git, CheckpointNote, Trust, Work};
 use agentyard_model::{AuditEvent, Caller, Permission, Workspace, WorkspaceState};
 
 use super::holding::series_of;
@@ -189,14 +189,20 @@ impl Workspaces {
     /// Removes a tree and what belongs to it.
     pub(super) async fn remove_tree(&self, row: &Workspace) -> Result<()> {
         self.detach(row);
-        let trees = self.0.trees.clone();
-        let (key, name) = (row.repo.to_string(), row.name.clone());
+        let (trees, homes) = (self.0.trees.clone(), self.0.homes.clone());
+        let (id, key, name) = (row.id, row.repo.to_string(), row.name.clone());
         // Half removed is worse than not at all, so nobody's leaving stops it.
         self.0
             .turnstile
             .pass(move |_| {
                 let never = std::sync::atomic::AtomicBool::new(false);
-                trees.close_view(&key, &name, &never)
+                trees.close_view(&key, &name, &never)?;
+                homes.remove(id).map_err(|error| {
+                    git::Error::state(
+                        format!("the home directory of the workspace could not be removed: {error}"),
+                        "close it again",
+                    )
+                })
             })
             .await
     }

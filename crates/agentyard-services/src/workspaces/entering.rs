@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use agentyard_git::{self as git, Roots, Way};
-use agentyard_model::{Caller, Repo, Workspace, WorkspaceState};
+use agentyard_model::{Caller, Repo, Workspace, WorkspaceId, WorkspaceState};
 
 use super::{WorkspaceReference, Workspaces};
 use crate::error::{Error, Result, from_store};
@@ -54,6 +54,11 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
+    /// Which one it is.
+    pub(crate) fn id(&self) -> WorkspaceId {
+        self.row.id
+    }
+
     /// Its working tree.
     pub(crate) fn path(&self) -> &Path {
         &self.tree.path
@@ -74,6 +79,12 @@ impl Entered {
 }
 
 impl Workspaces {
+    /// Gives the files of a tree to whom commands run as there, where that is somebody else than this process.
+    pub(crate) fn hand_over(&self, entered: &Entered, cancel: &AtomicBool) -> Result<(), git::Error> {
+        let (key, name) = (entered.row.repo.to_string(), &entered.row.name);
+        self.0.trees.hand_over(&key, name, cancel).map(drop)
+    }
+
     /// Goes into an open workspace, which counts as using it.
     pub(crate) async fn enter(&self, caller: &Caller, which: &WorkspaceReference) -> Result<Entered> {
         let row = self.open_row(caller, which).await?;

@@ -52,6 +52,8 @@ pub(crate) fn find(matches: &ArgMatches) -> Option<Result<Typed>> {
 
 fn group(noun: &'static str) -> Command {
     let about = match noun {
+        "code" => "Write and read files that hold code",
+        "exec" => "Run Python code, and look after its environment",
         "execution" => "What was executed",
         "file" => "Read and change files",
         "git" => "Look at repositories and change them",

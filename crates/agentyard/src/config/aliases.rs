@@ -15,6 +15,8 @@ pub(crate) enum Effect {
     Sets(&'static str),
     /// It becomes the value of this key by a conversion, which is told in words.
     Converts(&'static str, fn(&str) -> Result<String, String>, &'static str),
+    /// It is the value of this key when it is one of these; any other is somebody else's variable of this name.
+    SetsOneOf(&'static str, &'static [&'static str]),
     /// It is the host of `http.listen`.
     ListenHost,
     /// It is the port of `http.listen`.
@@ -107,6 +109,15 @@ pub(crate) const ALIASES: &[Alias] = &[
         "GIT_WRAPUP_INSTRUCTIONS_PATH",
         Effect::Sets("git.wrapup_instructions_path"),
     ),
+    // Code.
+    alias("CODE_STORAGE_DIR", Effect::Sets("exec.code_storage_dir")),
+    alias(
+        "ENV_TYPE",
+        Effect::SetsOneOf("exec.environment", &["venv", "venv-uv", "conda"]),
+    ),
+    alias("CONDA_ENV_NAME", Effect::Sets("exec.conda_env_name")),
+    alias("VENV_PATH", Effect::Sets("exec.venv_path")),
+    alias("UV_VENV_PATH", Effect::Sets("exec.uv_venv_path")),
     // Tokens of git hosts.
     alias(
         "GITHUB_TOKEN",
@@ -122,6 +133,10 @@ pub(crate) const ALIASES: &[Alias] = &[
     alias("BITBUCKET_TOKEN", Effect::Read("the token for bitbucket.org")),
     alias("GITEA_TOKEN", Effect::Read("the token for `GITEA_HOST`")),
     alias("GITEA_HOST", Effect::Read("a Gitea or Forgejo host")),
+    // Python packages.
+    alias("SSL_CERT_FILE", Effect::Sets("exec.certificates")),
+    alias("PIP_CERT", Effect::Sets("exec.certificates")),
+    alias("PIP_INDEX_URL", Effect::Sets("exec.index_url")),
     // Logs.
     alias(
         "MCP_LOG_LEVEL",

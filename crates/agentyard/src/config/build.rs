@@ -1,16 +1,7 @@
-//! The settings of commands: where they may run, and what they may take.
+//! The settings of builds and other commands: how long they run, and how many at once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Where commands run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct SandboxSettings {
-    /// Whether commands of callers run on this host itself, without isolation: they can read and change whatever the
-    /// user can who runs Agentyard. Without it, commands are refused where there is no sandbox.
-    pub(crate) allow_host: bool,
-}
 
 /// What commands may take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -105,6 +105,12 @@ fn effect(alias: &Alias) -> String {
     match alias.effect {
         Effect::Sets(key) => format!("sets `{key}`"),
         Effect::Converts(key, _, how) => format!("sets `{key}`, {how}"),
+        Effect::SetsOneOf(key, values) => {
+            format!(
+                "sets `{key}` when it is `{}`; ignored otherwise",
+                values.join("`, `")
+            )
+        }
         Effect::ListenHost => "sets the address in `http.listen`".to_owned(),
         Effect::ListenPort => "sets the port in `http.listen`".to_owned(),
         Effect::Read(what) => what.to_owned(),

@@ -66,6 +66,11 @@ impl<'a> Layer<'a> {
                     });
                 }
             },
+            Effect::SetsOneOf(key, values) => {
+                if values.contains(&text.trim()) {
+                    self.table.set(key, text.trim(), source);
+                }
+            }
             Effect::ListenHost => self.host = Some(text.trim()),
             Effect::ListenPort => self.port = Some(text.trim()),
             Effect::Read(_) | Effect::Nothing(_) => {}

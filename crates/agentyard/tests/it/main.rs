@@ -19,5 +19,7 @@ mod secrets;
 mod serve;
 mod stdio;
 mod support;
+mod test_driven;
 mod trust;
+mod whole_output;
 mod workspaces;

@@ -1,0 +1,275 @@
+//! Whose turn it is in an environment: many may use it at once, and one alone may change it.
+//!
+//! In this process a fair lock decides; among processes that share the data directory, two lock files. Whoever wants to
+//! change an environment first takes its gate and keeps it: whoever wants to use it has to pass there, so nobody new comes
+//! in, and those who are in will end.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use agentyard_git::{self as git, LockAttempt, LockFile, LockFiles, LockHolder};
+use agentyard_model::Clock;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::failures::from_git;
+use crate::progress::Progress;
+
+/// How often a lock of another process is asked for, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LAST_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long somebody waits before being told to come back.
+const LONGEST_WAIT: Duration = Duration::from_secs(1800);
+
+/// Whose turn it is in which environment.
+pub(super) struct EnvironmentTurns {
+    locks: LockFiles,
+    clock: Clock,
+    queues: Mutex<HashMap<String, Weak<RwLock<()>>>>,
+}
+
+/// Who wants an environment, and for what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'call> {
+    /// The environment's key.
+    pub(super) key: &'call str,
+    pub(super) operation: &'static str,
+    pub(super) by: &'call str,
+    pub(super) progress: &'call Progress,
+}
+
+/// The right to use an environment, until it is dropped. Others may use it too.
+#[derive(Debug)]
+pub(super) struct Use {
+    _lock: LockFile,
+    _guard: OwnedRwLockReadGuard<()>,
+}
+
+/// The right to change an environment, until it is dropped. Nobody uses it meanwhile.
+#[derive(Debug)]
+pub(super) struct Change {
+    _lock: LockFile,
+    _gate: LockFile,
+    _guard: OwnedRwLockWriteGuard<()>,
+}
+
+impl EnvironmentTurns {
+    pub(super) fn new(locks: LockFiles, clock: Clock) -> Self {
+        Self {
+            locks,
+            clock,
+            queues: Mutex::default(),
+        }
+    }
+
+    /// Waits until nobody changes the environment, or waits to.
+    pub(super) async fn to_use(&self, wanted: Wanted<'_>) -> Result<Use> {
+        let queue = self.queue(wanted.key);
+        let guard = match queue.clone().try_read_owned() {
+            Ok(guard) => guard,
+            Err(_) => {
+                wanted.tell("a change of the Python environment to end");
+                queue.read_owned().await
+            }
+        };
+        let gate = self.held(wanted, || self.gate(wanted)).await?;
+        let lock = self.held(wanted, || {
+            let name = lock_name(wanted.key);
+            self.locks
+                .try_share(&name, wanted.operation, wanted.by, self.clock.now())
+        });
+        let lock = lock.await?;
+        drop(gate);
+        Ok(Use {
+            _lock: lock,
+            _guard: guard,
+        })
+    }
+
+    /// Waits until nobody uses or changes the environment, and keeps others from beginning to.
+    pub(super) async fn to_change(&self, wanted: Wanted<'_>) -> Result<Change> {
+        let queue = self.queue(wanted.key);
+        let guard = match queue.clone().try_write_owned() {
+            Ok(guard) => guard,
+            Err(_) => {
+                wanted.tell("those who use the Python environment to end");
+                queue.write_owned().await
+            }
+        };
+        let gate = self.held(wanted, || self.gate(wanted)).await?;
+        let lock = self.held(wanted, || {
+            let name = lock_name(wanted.key);
+            self.locks
+                .try_take(&name, wanted.operation, wanted.by, self.clock.now())
+        });
+        Ok(Change {
+            _lock: lock.await?,
+            _gate: gate,
+            _guard: guard,
+        })
+    }
+
+    /// The right to change an environment that nobody uses; none when somebody does.
+    pub(super) fn to_change_if_free(&self, key: &str, operation: &'static str) -> Option<Change> {
+        let progress = Progress::ignored();
+        let wanted = Wanted {
+            key,
+            operation,
+            by: "agentyard",
+            progress: &progress,
+        };
+        let guard = self.queue(key).try_write_owned().ok()?;
+        let LockAttempt::Held(gate) = self.gate(wanted).ok()? else {
+            return None;
+        };
+        let now = self.clock.now();
+        let attempt = self.locks.try_take(&lock_name(key), operation, wanted.by, now);
+        match attempt.ok()? {
+            LockAttempt::Held(lock) => Some(Change {
+                _lock: lock,
+                _gate: gate,
+                _guard: guard,
+            }),
+            LockAttempt::Taken(_) => None,
+        }
+    }
+
+    fn gate(&self, wanted: Wanted<'_>) -> Result<LockAttempt, git::Error> {
+        let name = format!("{}.gate", lock_name(wanted.key));
+        self.locks
+            .try_take(&name, wanted.operation, wanted.by, self.clock.now())
+    }
+
+    /// Asks for a lock until it is there, and tells for whom it waits.
+    async fn held(
+        &self,
+        wanted: Wanted<'_>,
+        attempt: impl Fn() -> Result<LockAttempt, git::Error>,
+    ) -> Result<LockFile> {
+        let started = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match attempt().map_err(from_git)? {
+                LockAttempt::Held(lock) => return Ok(lock),
+                LockAttempt::Taken(holder) if started.elapsed() > LONGEST_WAIT => {
+                    let message = format!("the Python environment is taken: {}", described(&holder));
+                    return Err(
+                        Error::new(ErrorKind::Unavailable, message).hint("try again when that has ended")
+                    );
+                }
+                // The gate is held for moments by whoever only passes.
+                LockAttempt::Taken(holder) if pause == LAST_PAUSE => wanted.tell(&described(&holder)),
+                LockAttempt::Taken(_) => {}
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
+    fn queue(&self, key: &str) -> Arc<RwLock<()>> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = queues.get(key).and_then(Weak::upgrade) {
+            return queue;
+        }
+        queues.retain(|_, queue| queue.strong_count() > 0);
+        let queue = Arc::default();
+        queues.insert(key.to_owned(), Arc::downgrade(&queue));
+        queue
+    }
+}
+
+impl Wanted<'_> {
+    fn tell(&self, what: &str) {
+        self.progress.report(0, None, format!("waiting for {what}"));
+    }
+}
+
+/// Keys are paths below the directory of environments, of our own making.
+fn lock_name(key: &str) -> String {
+    format!("environment.{}", key.replace('/', "."))
+}
+
+fn described(holder: &LockHolder) -> String {
+    let doing = match holder.doing.as_str() {
+        "" => "another process",
+        doing => doing,
+    };
+    let by = match holder.by.as_str() {
+        "" => String::new(),
+        by => format!(" by {by}"),
+    };
+    let since = holder
+        .since
+        .map(|since| format!(" since {since}"))
+        .unwrap_or_default();
+    format!("{doing}{by} (process {}{since})", holder.process)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(directory: &std::path::Path) -> EnvironmentTurns {
+        EnvironmentTurns::new(LockFiles::new(directory.to_owned()), Clock::System)
+    }
+
+    fn wanted(progress: &Progress) -> Wanted<'_> {
+        Wanted {
+            key: "a/venv",
+            operation: "install_dependencies",
+            by: "ada",
+            progress,
+        }
+    }
+
+    /// Whether something is not done although it had its chance.
+    async fn is_waiting<T>(future: &mut (impl Future<Output = T> + Unpin)) -> bool {
+        tokio::time::timeout(Duration::from_millis(30), future)
+            .await
+            .is_err()
+    }
+
+    #[tokio::test]
+    async fn many_use_it_and_one_changes_it_also_among_processes() {
+        let directory = tempfile::tempdir().unwrap();
+        let (here, there) = (turns(directory.path()), turns(directory.path()));
+        for (ours, theirs) in [(&here, &here), (&here, &there)] {
+            let progress = Progress::ignored();
+            let first = ours.to_use(wanted(&progress)).await.unwrap();
+            let second = theirs.to_use(wanted(&progress)).await.unwrap();
+            assert!(theirs.to_change_if_free("a/venv", "tidy").is_none());
+            let mut change = Box::pin(theirs.to_change(wanted(&progress)));
+            assert!(is_waiting(&mut change).await);
+            // Nobody comes in while somebody waits to change it.
+            let mut third = Box::pin(ours.to_use(wanted(&progress)));
+            assert!(is_waiting(&mut third).await);
+            drop((first, second));
+            let changing = change.await.unwrap();
+            assert!(is_waiting(&mut third).await);
+            drop(changing);
+            drop(third.await.unwrap());
+            assert!(ours.to_change_if_free("a/venv", "tidy").is_some());
+        }
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_told_for_whom() {
+        let directory = tempfile::tempdir().unwrap();
+        let (here, there) = (turns(directory.path()), turns(directory.path()));
+        let ignored = Progress::ignored();
+        let _change = here.to_change(wanted(&ignored)).await.unwrap();
+        let (progress, mut steps) = Progress::watched();
+        let waiting = there.to_use(wanted(&progress));
+        tokio::select! {
+            _ = waiting => panic!("it is taken"),
+            changed = steps.changed() => changed.unwrap(),
+        }
+        let message = steps.borrow().message.clone();
+        assert!(
+            message.starts_with("waiting for install_dependencies by ada (process "),
+            "{message}"
+        );
+    }
+}
