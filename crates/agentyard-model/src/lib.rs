@@ -25,10 +25,12 @@ mod repos;
 mod token;
 mod workspaces;
 
+mod addresses;
 mod page;
 mod secret;
 mod secret_name;
 
+pub use addresses::ReservedAddress;
 pub use audit::{AuditEvent, AuditFilter, AuditRecord, Outcome};
 pub use caller::{Caller, Denied, RequestId, Subject};
 pub use delegation::{Delegated, MAX_DELEGATION_DEPTH};

@@ -14,6 +14,7 @@
 mod bubblewrap;
 mod cgroups;
 mod command;
+mod egress;
 mod host;
 mod interpreter;
 mod leader;
@@ -26,6 +27,10 @@ mod watch;
 pub use bubblewrap::{Bubblewrap, BubblewrapSettings, SANDBOX_USER};
 pub use command::{
     Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Stream, Usage,
+};
+pub use egress::{
+    Addresses, Denied, EGRESS_PORT, Egress, EgressBounds, EgressSettings, InvalidEgress, Serving,
+    egress_environment,
 };
 pub use host::Host;
 pub use interpreter::{

@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 use super::plan::{Argument, Plan, Rlimits, Source, Stage};
 use super::system::Shown;
 use crate::command::{Access, Command, CommandError, Limits, Network};
+use crate::egress::{EGRESS_PORT, egress_environment};
 
 /// Where the home directory is.
 pub(crate) const HOME: &str = "/home/agent";
-
-/// Where a proxy listens for commands that may reach others.
-pub(crate) const PROXY_PORT: u16 = 3128;
 
 /// How much fits into the directories for sockets and the like.
 const RUN_BYTES: u64 = 16 * 1024 * 1024;
@@ -52,14 +50,7 @@ pub(crate) enum Role {
 
 /// What a keeper may do, in its own user namespace: make namespaces and mounts, give up rights for its children, and
 /// start a network without anybody in it.
-const KEEPER_RIGHTS: &[&str] = &[
-    "CAP_SYS_ADMIN",
-    "CAP_SETPCAP",
-    "CAP_NET_ADMIN",
-    "CAP_SYS_CHROOT",
-    "CAP_SETUID",
-    "CAP_SETGID",
-];
+const KEEPER_RIGHTS: &[&str] = &["CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_NET_ADMIN", "CAP_SYS_CHROOT"];
 
 /// The whole plan for a command. Its mounts' descriptors come first among those that the leader gets.
 pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, CommandError> {
@@ -105,7 +96,7 @@ pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, Command
         rlimits: rlimits(&command.limits, join.is_empty()),
         join,
         leave,
-        listen: (command.network != Network::None).then_some(PROXY_PORT),
+        listen: (command.network != Network::None).then_some(EGRESS_PORT),
     })
 }
 
@@ -251,9 +242,8 @@ impl Words {
         if command.network == Network::None {
             return;
         }
-        let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
-        for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
-            self.all(&["--setenv", name, &proxy]);
+        for (name, value) in egress_environment() {
+            self.all(&["--setenv", &name, &value]);
         }
         for name in ["NO_PROXY", "no_proxy"] {
             self.all(&["--setenv", name, "localhost,127.0.0.1,::1"]);

@@ -7,6 +7,7 @@
 )]
 
 mod bubblewrap;
+mod egress;
 mod host;
 mod support;
 
