@@ -38,8 +38,8 @@ use crate::watch::Watch;
 pub(crate) use keeper::Keeper;
 use owners::Owners;
 pub(crate) use plan::{Argument, Plan, Rlimits};
-use policy::{Facts, Hidden, Role};
 pub(crate) use policy::in_memory;
+use policy::{Facts, Hidden, Role};
 pub(crate) use seccomp::filter;
 use system::Shown;
 
