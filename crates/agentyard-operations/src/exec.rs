@@ -1,8 +1,16 @@
 //! Code: kept in files, run, and given the packages that it imports.
 
 mod append_to_code_file;
+mod check_installed_packages;
 mod code_file_view;
+mod configure_environment;
+mod environment_view;
+mod execute_code;
+mod execute_code_file;
+mod execution_view;
+mod get_environment_config;
 mod initialize_code_file;
+mod install_dependencies;
 mod overwrite_code_file;
 mod read_code_file;
 
@@ -11,10 +19,16 @@ use agentyard_services::Place;
 use crate::registry::Entry;
 
 pub(crate) const ALL: &[Entry] = &[
+    Entry::of::<execute_code::ExecuteCode>(),
+    Entry::of::<execute_code_file::ExecuteCodeFile>(),
     Entry::of::<initialize_code_file::InitializeCodeFile>(),
     Entry::of::<append_to_code_file::AppendToCodeFile>(),
     Entry::of::<overwrite_code_file::OverwriteCodeFile>(),
     Entry::of::<read_code_file::ReadCodeFile>(),
+    Entry::of::<install_dependencies::InstallDependencies>(),
+    Entry::of::<check_installed_packages::CheckInstalledPackages>(),
+    Entry::of::<configure_environment::ConfigureEnvironment>(),
+    Entry::of::<get_environment_config::GetEnvironmentConfig>(),
 ];
 
 /// How other servers call a file that holds code.

@@ -20,6 +20,7 @@ mod interpreter;
 mod leader;
 mod machine;
 pub mod namespace;
+mod podman;
 mod python;
 mod sandbox;
 mod watch;
@@ -38,6 +39,7 @@ pub use interpreter::{
 };
 pub use leader::{LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
+pub use podman::{IMAGE_REGISTRIES, ImageName, InvalidImage, Podman, PodmanSettings, choose_image};
 pub use python::{
     Conda, Distribution, Interpreter, InvalidPythonVersion, PythonVersion, distributions, has_interpreter,
     made_with, normalized_name,

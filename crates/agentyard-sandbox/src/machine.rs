@@ -64,6 +64,12 @@ impl Machine {
     /// Looks for the programs that agents work with.
     #[must_use]
     pub fn tools(&self) -> Vec<Finding> {
-        vec![self.python(), self.uv(), self.node(), self.kubectl()]
+        vec![
+            self.python(),
+            self.uv(),
+            self.conda_found(),
+            self.node(),
+            self.kubectl(),
+        ]
     }
 }

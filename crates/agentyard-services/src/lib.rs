@@ -267,7 +267,13 @@ impl Services {
         let executions = Executions::new(store.clone(), clock.clone(), executions);
         let can_run = runs.sandbox.is_some();
         let interpreters = runs.interpreters.clone();
-        let runs = Arc::new(Runs::new(runs, places.clone(), executions.clone(), clock.clone()));
+        let runs = Arc::new(Runs::new(
+            runs,
+            places.clone(),
+            secrets.clone(),
+            executions.clone(),
+            clock.clone(),
+        ));
         let exec = Exec::new(ExecParts {
             runs: runs.clone(),
             environments: environments.clone(),

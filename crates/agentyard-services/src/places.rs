@@ -20,7 +20,7 @@ use crate::scratch::{self, Scratch};
 use crate::turns::{Turn, Turns, Turnstile, to_its_end};
 use crate::working_directories::WorkingDirectories;
 use crate::workspaces::{Entered, TreeHold, WorkspaceReference, Workspaces};
-pub(crate) use room::{Room, WORKSPACE};
+pub(crate) use room::WORKSPACE;
 
 /// How many trees are read or changed at the same time. More would only take turns on the cores, and each holds
 /// memory while it waits.

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agentyard_model::{Caller, Clock, Permission, RunId};
+use agentyard_model::{Caller, Clock, Permission, RunId, SecretName};
 use agentyard_sandbox::{Interpreters, Limits, Network, Sandbox, Stream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -31,6 +31,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::executions::Executions;
 use crate::places::{Place, Places};
 use crate::progress::Progress;
+use crate::secrets::Secrets;
 pub use attending::{Followed, Following, RunAnswer, Waiting};
 pub use captured::Captured;
 pub use commands::CommandRequest;
@@ -56,6 +57,7 @@ const MAX_RUNS: usize = 256;
 pub struct Runs {
     settings: RunSettings,
     places: Places,
+    secrets: Secrets,
     executions: Executions,
     clock: Clock,
     running: Arc<Semaphore>,
@@ -94,12 +96,20 @@ struct Plan {
     environment: Vec<(String, String)>,
     input: Vec<u8>,
     network: Network,
+    secrets: Vec<SecretName>,
     timeout: Duration,
 }
 
 impl Runs {
-    pub(crate) fn new(settings: RunSettings, places: Places, executions: Executions, clock: Clock) -> Self {
+    pub(crate) fn new(
+        settings: RunSettings,
+        places: Places,
+        secrets: Secrets,
+        executions: Executions,
+        clock: Clock,
+    ) -> Self {
         Self {
+            secrets,
             executions,
             clock,
             running: Arc::new(Semaphore::new(settings.at_once.clamp(1, MAX_RUNS))),
@@ -169,7 +179,8 @@ impl Runs {
     ) -> Result<RunAnswer> {
         let body = || {
             let (plan, sandbox, limits) = (plan()?, self.sandbox()?, self.settings.limits);
-            Ok(move |stage| performing::perform_command(plan, stage, sandbox, limits))
+            let secrets = self.secrets.clone();
+            Ok(move |stage| performing::perform_command(plan, stage, sandbox, limits, secrets))
         };
         let (answer, _) = self
             .attend_with::<(), _, _>(caller, waiting, body, progress)

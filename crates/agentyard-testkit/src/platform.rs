@@ -136,7 +136,15 @@ impl TestPlatform {
         let store = self.data.store(&self.clock);
         let (configured, workspaces) = (self.configured.clone(), self.workspaces.clone());
         let settings = settings(&self.data, &store, &self.repository, configured, workspaces);
-        let services = Services::new(&store, settings, run_settings(), environments, self.clock.clone());
+        let (runs, executions) = (run_settings(), ExecutionSettings::default());
+        let services = Services::new(
+            &store,
+            settings,
+            runs,
+            environments,
+            executions,
+            self.clock.clone(),
+        );
         Arc::new(services)
     }
 

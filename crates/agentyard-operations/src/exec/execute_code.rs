@@ -52,7 +52,7 @@ pub(super) struct ExecuteCodeInput {
     run: Option<RunId>,
     /// With `run`: only output after this event.
     after: Option<u64>,
-    /// Workspace id, `repo/branch`, or absolute directory; default the working directory, else a directory of your own.
+    /// Workspace id, `repo/branch`, or absolute directory; default the working directory.
     workspace: Option<String>,
     /// Instead of `workspace`: a repository.
     repo: Option<String>,
@@ -82,7 +82,7 @@ impl Operation for ExecuteCode {
             stdin: input.stdin,
             directory: input.directory,
             timeout: input.timeout_ms.map(Duration::from_millis),
-            network: input.network.map(Into::into).unwrap_or_default(),
+            network: input.network.map(Into::into),
             auto_install: input.auto_install,
             secrets: input.secrets,
             environment: input.environment.0,

@@ -1,5 +1,7 @@
 //! What is told of code that was run.
 
+use std::sync::Arc;
+
 use agentyard_services::{
     ChangedPath, ContextState, Exception, ExecAnswer, Frame, Image, MissingPackage,
 };
@@ -138,7 +140,8 @@ fn attached(image: Image) -> Attachment {
 
 impl From<ExecAnswer> for ExecutionView {
     fn from(answer: ExecAnswer) -> Self {
-        let details = answer.details.unwrap_or_default();
+        // Nobody else has them, but for who waits for the same run.
+        let details = answer.details.map(Arc::unwrap_or_clone).unwrap_or_default();
         Self {
             run: answer.run.into(),
             exception: details.exception.map(Into::into),

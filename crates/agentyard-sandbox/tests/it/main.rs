@@ -10,6 +10,7 @@ mod bubblewrap;
 mod egress;
 mod host;
 mod interpreter;
+mod podman;
 mod support;
 
 /// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agentyard_model::{Caller, Clock, Permission};
+use agentyard_model::{Caller, Clock, Permission, Secret, SecretName};
 use agentyard_sandbox::{Command, CommandError, EndCause, Event, Exit, Limits, Running, Sandbox, Stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tracing::{Instrument as _, Span};
@@ -18,6 +18,7 @@ use crate::executions::Executions;
 use crate::masking::{Mask, Masking};
 use crate::places::{Held, Place, Places, WORKSPACE};
 use crate::progress::{Progress, Step};
+use crate::secrets::Secrets;
 
 /// What the body of a run works with.
 pub(crate) struct Stage {
@@ -55,23 +56,27 @@ where
 
 /// Runs a command in its tree.
 pub(super) async fn perform_command(
-    plan: Plan,
+    mut plan: Plan,
     stage: Stage,
     sandbox: Arc<dyn Sandbox>,
     limits: Limits,
+    secrets: Secrets,
 ) -> Result<(RunEnd, ())> {
+    let granted = secrets.granted(&stage.caller, &plan.secrets).await?;
+    let mask = Mask::new(&granted)?;
+    plan.grant(&granted);
     let held = stage.hold(&plan.place, plan.operation).await?;
     let _place = stage.place_to_run().await?;
     let recorded = Recorded {
         operation: plan.operation,
-        code: command_line(&plan),
+        code: mask.text(&command_line(&plan)),
         place: held.name(),
         environment: None,
         backend: sandbox.backend(),
         network: plan.network,
         started_at: stage.clock.now(),
     };
-    let end = run_in(&plan, &stage, sandbox.as_ref(), limits, &held).await;
+    let end = run_in(&plan, &stage, sandbox.as_ref(), limits, &held, &mask).await;
     stage.record(recorded, &end, None).await;
     held.done(end.as_ref().is_ok_and(|end| end.exit_code == Some(0)))
         .await;
@@ -84,6 +89,7 @@ async fn run_in(
     sandbox: &dyn Sandbox,
     limits: Limits,
     held: &Held,
+    mask: &Mask,
 ) -> Result<RunEnd> {
     if let Some(below) = &plan.directory {
         stage.check_directory(held, below).await?;
@@ -105,7 +111,19 @@ async fn run_in(
     };
     stage.progress(&format!("running {}", plan.program));
     let running = sandbox.start(command).await.map_err(from_sandbox)?;
-    stage.watch(running, &Mask::nothing()).await
+    stage.watch(running, mask).await
+}
+
+impl Plan {
+    /// Puts secrets into the environment, in the place of what else has their names.
+    fn grant(&mut self, secrets: &[(SecretName, Secret)]) {
+        let is_secret = |name: &str| secrets.iter().any(|(secret, _)| secret.as_str() == name);
+        self.environment.retain(|(name, _)| !is_secret(name));
+        let secrets = secrets
+            .iter()
+            .map(|(name, secret)| (name.to_string(), secret.expose().to_owned()));
+        self.environment.extend(secrets);
+    }
 }
 
 /// A command as it is written, with its words told apart.
