@@ -38,8 +38,8 @@ use crate::watch::Watch;
 pub(crate) use keeper::Keeper;
 use owners::Owners;
 pub(crate) use plan::{Argument, Plan, Rlimits};
+pub(crate) use policy::in_memory;
 use policy::{Facts, Hidden, Role};
-pub(crate) use policy::{PROXY_PORT, in_memory};
 pub(crate) use seccomp::filter;
 use system::Shown;
 
@@ -117,6 +117,11 @@ impl Bubblewrap {
         self.0.must_hold().await?;
         let led = self.0.started(command, Role::Keeper, Some(socket)).await?;
         Keeper::new(led).await
+    }
+
+    /// The proxy for a command, and whom it may reach through that.
+    pub(crate) fn way_out(&self, network: Network) -> Result<Option<(Egress, Network)>, CommandError> {
+        self.0.way_out(network)
     }
 }
 
@@ -375,18 +380,4 @@ fn found(command: &Command) -> Vec<(PathBuf, Hidden)> {
 fn writable(mounts: &[Mount]) -> io::Result<Vec<OwnedFd>> {
     let mounts = mounts.iter().filter(|mount| mount.access == Access::ReadWrite);
     mounts.map(|mount| mount.source.try_clone()).collect()
-}
-
-// STUB until h/bwrap has it.
-#[derive(Debug)]
-pub(crate) struct Keeper;
-impl Keeper {
-    pub(crate) async fn ended(&mut self) -> String {
-        String::new()
-    }
-}
-impl Bubblewrap {
-    pub(crate) async fn start_keeper(&self, _: Command, _: OwnedFd) -> Result<Keeper, CommandError> {
-        Ok(Keeper)
-    }
 }

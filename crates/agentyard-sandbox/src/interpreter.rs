@@ -106,7 +106,7 @@ pub struct Interpreters(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    bubblewrap: Arc<Bubblewrap>,
+    bubblewrap: Bubblewrap,
     pool: Pool,
     contexts: Contexts,
     is_swept: Mutex<bool>,
@@ -115,7 +115,7 @@ struct Inner {
 impl Interpreters {
     /// Interpreters in such sandboxes. None is started yet.
     #[must_use]
-    pub fn new(bubblewrap: Arc<Bubblewrap>) -> Self {
+    pub fn new(bubblewrap: Bubblewrap) -> Self {
         Self(Arc::new(Inner {
             bubblewrap,
             pool: Pool::default(),
@@ -184,9 +184,8 @@ impl Interpreters {
     /// A child of an interpreter, which nothing has run in yet.
     async fn holder(&self, script: &Script) -> Result<Holder, String> {
         let command = &script.command;
-        if command.network != Network::None {
-            return Err("the network is reached from an interpreter that is started for it".to_owned());
-        }
+        let way_out = self.0.bubblewrap.way_out(command.network);
+        let way_out = way_out.map_err(|error| error.to_string())?;
         let groups = Cgroups::of_this_machine().ok();
         let zygote = self
             .0
@@ -197,7 +196,7 @@ impl Interpreters {
                 self.started(script, groups.is_some()),
             )
             .await?;
-        let child = zygote.child(command.network).await.map_err(|error| {
+        let mut child = zygote.child(command.network).await.map_err(|error| {
             self.0.pool.give_up(&zygote);
             format!("the interpreter could not fork: {error}")
         })?;
@@ -217,7 +216,9 @@ impl Interpreters {
                 writable.collect::<Result<_, _>>()?,
                 group.is_none(),
             );
-            Ok::<_, std::io::Error>(Confinement::around(group, watch, child.first.pid))
+            let confinement = Confinement::new(group, watch, way_out);
+            let listener = std::mem::take(&mut child.listener);
+            Ok::<_, std::io::Error>(confinement.started_as(child.first.pid, listener))
         };
         let confinement = confined().map_err(|error| format!("the code could not be limited: {error}"))?;
         Ok(Holder {

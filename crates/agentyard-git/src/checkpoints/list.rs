@@ -118,7 +118,8 @@ impl Repository {
             return Ok((Vec::new(), 0));
         }
         let local = self.local();
-        let (before, after) = (Recorded::read(&local, before)?, Recorded::read(&local, after)?);
+        let before = Recorded::read(&local, before.into())?;
+        let after = Recorded::read(&local, after.into())?;
         let mut changes: Vec<_> = differences(&local, &before, &after, cancel)?
             .iter()
             .filter_map(change)

@@ -17,7 +17,8 @@ use super::packets::Packet;
 use super::report::{MAX_REPORT_BYTES, Report};
 use super::zygote::{Child, Said, Zygote};
 use super::{Code, Script};
-use crate::command::{CommandError, EndCause, Event, Exit, Limits, Stream};
+use crate::command::{CommandError, EndCause, Event, Exit, Limits, Network, Stream};
+use crate::egress::egress_environment;
 use crate::leader::{Confinement, GRACE, input_of, output_pipe, read};
 use crate::sandbox::{Awaited, Process};
 
@@ -59,11 +60,15 @@ impl Request {
             Code::Text(text) => (Some(text.clone()), None),
             Code::File(path) => (None, Some(text_of(path)?)),
         };
+        let mut environment: BTreeMap<_, _> = command.environment.iter().cloned().collect();
+        if command.network != Network::None {
+            environment.extend(egress_environment());
+        }
         Ok(Self {
             source,
             path,
             arguments: script.arguments.clone(),
-            environment: command.environment.iter().cloned().collect(),
+            environment,
             directory: text_of(&command.directory)?,
             executable: command.program.clone(),
             prefix: script.prefix.as_deref().map(text_of).transpose()?,

@@ -161,11 +161,11 @@ impl Confinement {
         }
     }
 
-    /// What holds one whose first process is there already.
-    pub(crate) fn around(group: Option<Group>, watch: Watch, first: Pid) -> Self {
-        let mut confinement = Self::new(group, watch);
-        confinement.started(first.as_raw_nonzero().get());
-        confinement
+    /// The same around a process that is there already, with a socket if it is to reach others.
+    pub(crate) fn started_as(mut self, first: Pid, listener: Vec<OwnedFd>) -> Self {
+        self.started(first.as_raw_nonzero().get());
+        self.listen(listener);
+        self
     }
 
     fn started(&mut self, number: i32) {
