@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod environments;
+mod package_index;
 mod repos;
 mod runs;
 mod workspace_changes;
