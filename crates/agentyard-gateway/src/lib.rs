@@ -13,6 +13,7 @@ mod event_stream;
 mod failure;
 mod live;
 mod platform;
+mod run_output;
 
 mod mcp;
 mod rest;

@@ -1,7 +1,7 @@
 //! What happens in a call, in the words of the wire: the same over REST and on a command line.
 
 use agentyard_model::{RequestId, RunId};
-use agentyard_operations::{Live, LiveEnd, Step, run_end_object};
+use agentyard_operations::{Live, LiveEnd, Reply, Step, run_end_object};
 use agentyard_services::{Followed, OutputStream, Result, RunEvent, RunHappening};
 use serde_json::{Value, json};
 
@@ -55,9 +55,14 @@ impl LiveEvent {
     fn of_end(end: Result<LiveEnd>, request_id: &RequestId) -> Self {
         match end {
             Ok(LiveEnd::Answer(reply)) => Self::new("complete", reply.into_object()),
-            Ok(LiveEnd::Run { run, event, end }) => Self {
+            Ok(LiveEnd::Run {
+                run,
+                event,
+                end,
+                details,
+            }) => Self {
                 id: Some(event),
-                ..Self::new("complete", run_end_object(run, end))
+                ..Self::new("complete", with_details(run_end_object(run, end), details))
             },
             Err(error) => Self::new("error", error_object(&error, request_id)),
         }
@@ -85,6 +90,20 @@ impl LiveEvent {
     fn new(name: &'static str, data: Value) -> Self {
         Self { id: None, name, data }
     }
+}
+
+/// Adds what the answer of a call has beside how its run ended. What the run said was shown already.
+fn with_details(mut end: Value, details: Option<Reply>) -> Value {
+    let details = details.map(Reply::into_object);
+    if let (Some(end), Some(Value::Object(details))) = (end.as_object_mut(), details) {
+        let unseen = details
+            .into_iter()
+            .filter(|(name, _)| !matches!(name.as_str(), "stdout" | "stderr"));
+        for (name, value) in unseen {
+            end.entry(name).or_insert(value);
+        }
+    }
+    end
 }
 
 fn add_figures(data: &mut Value, done: u64, total: Option<u64>) {

@@ -3,6 +3,7 @@
 mod call;
 mod events;
 mod openapi;
+mod output;
 mod page;
 
 use agentyard_operations::{Method, registry};
@@ -11,12 +12,16 @@ use axum::routing::{MethodFilter, get, on};
 use tokio_util::sync::CancellationToken;
 
 use crate::platform::Platform;
+use crate::run_output::STREAMS;
 
 use events::Streams;
 pub use openapi::document as openapi_document;
 
 /// Where the events of a run are.
 const RUN_EVENTS: &str = "/v1/runs/{run}/events";
+
+/// Where all that a run said is: the name of a stream follows.
+const RUN_OUTPUT: &str = "/v1/runs/{run}";
 
 /// A route per operation, and those to follow what they do; all of them behind the edge. `end` ends the streams.
 pub(crate) fn routes(platform: &Platform, end: &CancellationToken) -> Router {
@@ -26,6 +31,14 @@ pub(crate) fn routes(platform: &Platform, end: &CancellationToken) -> Router {
     };
     let follow = get(events::follow).with_state(streams.clone());
     let router = Router::new().route(&format!("/api{RUN_EVENTS}"), follow);
+    let router = STREAMS.into_iter().fold(router, |router, (name, stream)| {
+        let said =
+            get(move |state, run, beginning, request| output::answer(stream, state, run, beginning, request));
+        router.route(
+            &format!("/api{RUN_OUTPUT}/{name}"),
+            said.with_state(streams.clone()),
+        )
+    });
     registry()
         .iter()
         .filter(|operation| platform.selection.offers(operation.entry()))

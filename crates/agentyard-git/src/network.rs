@@ -4,7 +4,6 @@
 //! ([`RemoteUrl`], [`HostPatterns`], [`Destination`]), and handed to git explicitly: git never looks an address up
 //! by a remote's name.
 
-mod address;
 mod attempts;
 mod connection;
 mod credential_session;

@@ -129,6 +129,10 @@ id!(
     /// One run of a command.
     RunId, "run", "a run id"
 );
+id!(
+    /// What is on record of one execution.
+    ExecutionId, "exe", "an execution id"
+);
 
 impl TenantId {
     /// The tenant of a machine that nobody has divided into tenants.

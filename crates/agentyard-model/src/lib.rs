@@ -20,23 +20,34 @@ mod caller;
 mod delegation;
 
 mod audit;
+mod executions;
 mod repos;
 mod token;
 mod workspaces;
 
+mod addresses;
 mod page;
 mod secret;
+mod secret_name;
 
+pub use addresses::ReservedAddress;
 pub use audit::{AuditEvent, AuditFilter, AuditRecord, Outcome};
 pub use caller::{Caller, Denied, RequestId, Subject};
 pub use delegation::{Delegated, MAX_DELEGATION_DEPTH};
-pub use ids::{AuditId, InvalidId, JobId, RepoId, RunId, TenantId, TokenId, UserId, WorkspaceId};
+pub use executions::{
+    Execution, ExecutionException, ExecutionFilter, ExecutionOutcome, ExecutionPlace, MAX_CODE_BYTES,
+    MAX_EXCERPT_BYTES, NewExecution, OutputExcerpt,
+};
+pub use ids::{
+    AuditId, ExecutionId, InvalidId, JobId, RepoId, RunId, TenantId, TokenId, UserId, WorkspaceId,
+};
 pub use names::{InvalidName, RepoName, RoleName, TenantName, TokenName, UserName};
 pub use page::{Cursor, InvalidCursor, MAX_PAGE_SIZE, Page, PageRequest};
 pub use permission::{Permission, Permissions, UnknownPermission};
 pub use repos::{NewRepo, Repo};
 pub use role::Role;
 pub use secret::Secret;
+pub use secret_name::{InvalidSecretName, SecretEntry, SecretName};
 pub use time::{Clock, InvalidTimestamp, Timestamp};
 pub use token::{NewToken, Token, TokenFilter};
 pub use toolset::{Toolset, Toolsets, UnknownToolset};

@@ -1,8 +1,13 @@
 //! Code: kept in files, run, and given the packages that it imports.
 
 mod append_to_code_file;
+mod check_installed_packages;
 mod code_file_view;
+mod configure_environment;
+mod environment_view;
+mod get_environment_config;
 mod initialize_code_file;
+mod install_dependencies;
 mod overwrite_code_file;
 mod read_code_file;
 
@@ -15,6 +20,10 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<append_to_code_file::AppendToCodeFile>(),
     Entry::of::<overwrite_code_file::OverwriteCodeFile>(),
     Entry::of::<read_code_file::ReadCodeFile>(),
+    Entry::of::<install_dependencies::InstallDependencies>(),
+    Entry::of::<check_installed_packages::CheckInstalledPackages>(),
+    Entry::of::<configure_environment::ConfigureEnvironment>(),
+    Entry::of::<get_environment_config::GetEnvironmentConfig>(),
 ];
 
 /// How other servers call a file that holds code.

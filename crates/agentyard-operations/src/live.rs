@@ -36,7 +36,23 @@ pub enum LiveEnd {
         event: u64,
         /// How it ended.
         end: RunEnd,
+        /// What the call answers beside that, when it waited for the end.
+        details: Option<Reply>,
     },
+}
+
+impl LiveEnd {
+    fn with(self, more: Option<Reply>) -> Self {
+        match self {
+            Self::Run { run, event, end, .. } => Self::Run {
+                run,
+                event,
+                end,
+                details: more,
+            },
+            answer @ Self::Answer(_) => answer,
+        }
+    }
 }
 
 impl Registered {
@@ -80,7 +96,9 @@ impl Registered {
             tokio::select! {
                 followed = next(&mut following) => {
                     if let Some(end) = seen(followed, show).await {
-                        return end;
+                        // A call that still waits was waiting for this.
+                        let details = if answered { None } else { call.await.ok() };
+                        return end.map(|end| end.with(details));
                     }
                 }
                 Ok(()) = steps.changed(), if following.is_none() => {
@@ -133,6 +151,7 @@ async fn seen(
                     run,
                     event: event.id,
                     end: *end,
+                    details: None,
                 }));
             }
             RunHappening::Failed(error) => return Some(Err(error.again())),

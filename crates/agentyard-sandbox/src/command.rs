@@ -43,6 +43,21 @@ pub struct Mount {
     pub access: Access,
 }
 
+impl Mount {
+    /// The same for another command.
+    ///
+    /// # Errors
+    /// When this process has too many files open.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            source: self.source.try_clone()?,
+            host_path: self.host_path.clone(),
+            at: self.at.clone(),
+            access: self.access,
+        })
+    }
+}
+
 /// What a command may do in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 pub use finding::{Finding, State};
 pub(crate) use overlayfs::OverlayDirectories;
+pub(crate) use probe::program_on;
 pub use toolbox::Tool;
 pub(crate) use user_namespaces::SWITCHES;
 
@@ -63,6 +64,12 @@ impl Machine {
     /// Looks for the programs that agents work with.
     #[must_use]
     pub fn tools(&self) -> Vec<Finding> {
-        vec![self.python(), self.uv(), self.node(), self.kubectl()]
+        vec![
+            self.python(),
+            self.uv(),
+            self.conda_found(),
+            self.node(),
+            self.kubectl(),
+        ]
     }
 }

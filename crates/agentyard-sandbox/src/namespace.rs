@@ -26,6 +26,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use join::Outcome;
+pub(crate) use make::unshare;
 use members::{Member, Members};
 pub use trial::{Trial, try_in};
 

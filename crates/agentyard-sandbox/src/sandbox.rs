@@ -8,6 +8,7 @@ use std::pin::Pin;
 use serde::Serialize;
 
 use crate::command::{Command, CommandError, Event, Mount};
+use crate::egress::Denied;
 
 /// Something that is awaited behind a trait.
 pub type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -93,6 +94,11 @@ pub struct Running(Box<dyn Process>);
 pub(crate) trait Process: fmt::Debug + Send {
     fn next(&mut self) -> Awaited<'_, Result<Event, CommandError>>;
     fn stop(&mut self);
+
+    /// What it asked for over its network and was refused.
+    fn denied(&self) -> Vec<Denied> {
+        Vec::new()
+    }
 }
 
 impl Running {
@@ -112,5 +118,11 @@ impl Running {
     /// when it is done.
     pub fn stop(&mut self) {
         self.0.stop();
+    }
+
+    /// What it asked for over its network and was refused so far, also after it has ended.
+    #[must_use]
+    pub fn denied(&self) -> Vec<Denied> {
+        self.0.denied()
     }
 }

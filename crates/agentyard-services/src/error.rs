@@ -194,7 +194,10 @@ pub(crate) fn from_store(attempted: &str, error: agentyard_store::Error) -> Erro
         .hint("try again shortly; `agentyard doctor` and the log say what is wrong")
         .because(error),
         // What only who runs the server can mend, so it is told in full.
-        StoreError::DataDirectory { .. } | StoreError::InvalidUrl { .. } | StoreError::TooNew { .. } => {
+        StoreError::DataDirectory { .. }
+        | StoreError::InvalidUrl { .. }
+        | StoreError::InvalidSecretKey { .. }
+        | StoreError::TooNew { .. } => {
             let cause = error
                 .source()
                 .map(|cause| format!(": {cause}"))
@@ -209,6 +212,7 @@ pub(crate) fn from_store(attempted: &str, error: agentyard_store::Error) -> Erro
         StoreError::Exists { .. }
         | StoreError::RoleInUse(_)
         | StoreError::ParentEnded(_)
+        | StoreError::SealedOtherwise(_)
         | StoreError::LeaseLost(_) => Error::new(ErrorKind::Conflict, error.to_string()),
         StoreError::BuiltInRole(_) | StoreError::Unstorable { .. } | StoreError::InvalidCursor(_) => {
             Error::invalid(error.to_string())

@@ -41,6 +41,13 @@ mod files;
 
 mod code_files;
 
+mod masking;
+mod outbound;
+
+mod secrets;
+
+mod executions;
+
 mod runs;
 
 mod environments;
@@ -95,12 +102,14 @@ pub use environments::{
     InstallReport, InstallRequest, KindAvailability, UnknownEnvironmentKind,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use executions::{ExecutionSettings, Executions, SurrealCredentials, SurrealLevel, SurrealSettings};
 pub use files::{
     EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
     SearchRequest, WriteRequest, list_cursor, search_cursor,
 };
 pub use homes::HOME as COMMAND_HOME;
 pub use identities::{Identities, VouchedIdentity};
+pub use masking::{Mask, Masking};
 pub use places::Place;
 pub use progress::{Progress, Step};
 pub use repos::{
@@ -118,9 +127,10 @@ pub use repositories::{
 };
 pub use runs::{
     Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
-    RunHappening, RunSettings, Runs, Waiting,
+    RunHappening, RunOutput, RunSettings, Runs, Waiting,
 };
 pub use scratch::ScratchSettings;
+pub use secrets::Secrets;
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
 pub use trust::{TrustedRepositories, TrustedRepository};
 pub use working_directories::WorkingDirectories;
@@ -150,6 +160,10 @@ pub struct Services {
     pub files: Files,
     /// Files that hold code to be run.
     pub code_files: CodeFiles,
+    /// Secrets that executions are granted.
+    pub secrets: Secrets,
+    /// What was executed.
+    pub executions: Executions,
     /// Commands.
     pub runs: Runs,
     /// Python environments.
@@ -164,6 +178,7 @@ impl Services {
         settings: RepositorySettings,
         runs: RunSettings,
         environments: EnvironmentSettings,
+        executions: ExecutionSettings,
         clock: Clock,
     ) -> Self {
         let RepositorySettings {
@@ -238,12 +253,16 @@ impl Services {
             locks,
             clock: clock.clone(),
         });
+        let secrets = Secrets::new(store.clone());
+        let executions = Executions::new(store.clone(), clock.clone(), executions);
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
             code_files: CodeFiles::new(places.clone()),
-            runs: Runs::new(runs, places.clone()),
+            runs: Runs::new(runs, places.clone(), secrets.clone(), executions.clone()),
+            secrets,
+            executions,
             environments,
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
@@ -264,6 +283,7 @@ impl Services {
     /// Ends what still goes on, and writes down what was only counted. To be called before a process ends.
     pub async fn end(&self) {
         self.runs.end_all().await;
+        self.executions.end().await;
         self.workspaces.write_counts().await;
     }
 }

@@ -18,7 +18,7 @@ use crate::scratch::{self, Scratch};
 use crate::turns::{Turn, Turns, Turnstile, to_its_end};
 use crate::working_directories::WorkingDirectories;
 use crate::workspaces::{Entered, TreeHold, WorkspaceReference, Workspaces};
-pub(crate) use room::{Room, WORKSPACE};
+pub(crate) use room::WORKSPACE;
 
 /// How many trees are read or changed at the same time. More would only take turns on the cores, and each holds
 /// memory while it waits.
@@ -103,6 +103,11 @@ impl Places {
             workspaces: parts.workspaces,
             audit: parts.audit,
         }))
+    }
+
+    /// The directory in which Agentyard keeps its own.
+    pub(crate) fn data(&self) -> &Path {
+        &self.0.data
     }
 
     /// The directories that `.` stand for.
@@ -381,6 +386,14 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// How the place is named in records: the workspace, or the directory.
+    pub(crate) fn name(&self) -> String {
+        match &self.workspace {
+            Some(entered) => entered.id().to_string(),
+            None => self.tree.path().display().to_string(),
+        }
+    }
+
     /// Writes down the state of the tree, when it is a workspace's.
     async fn checkpoint(&self, operation: &'static str) -> Result<Option<ObjectId>> {
         let Some(entered) = self.workspace.clone() else {

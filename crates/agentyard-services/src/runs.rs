@@ -12,30 +12,35 @@ mod log;
 mod making;
 mod performing;
 mod plain;
+mod recording;
 mod run;
+mod spool;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agentyard_model::{Caller, Permission, RunId};
-use agentyard_sandbox::{Limits, Network, Sandbox};
+use agentyard_model::{Caller, Permission, RunId, SecretName};
+use agentyard_sandbox::{Limits, Network, Sandbox, Stream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::executions::Executions;
 use crate::places::{Place, Places};
 use crate::progress::Progress;
+use crate::secrets::Secrets;
 pub use attending::{Followed, Following, RunAnswer, Waiting};
 pub use captured::Captured;
 pub use commands::CommandRequest;
 pub use log::{RunEnd, RunEvent, RunHappening};
 pub use making::MakeRequest;
-pub(crate) use performing::from_sandbox;
+pub(crate) use performing::{Stage, from_sandbox, inside};
 pub use plain::PlainText;
 use run::{Attendance, Run};
+pub use spool::RunOutput;
 
 /// How long the events of a run are kept after its end.
 const KEPT_FOR: Duration = Duration::from_secs(600);
@@ -50,6 +55,8 @@ const MAX_RUNS: usize = 256;
 pub struct Runs {
     settings: RunSettings,
     places: Places,
+    secrets: Secrets,
+    executions: Executions,
     running: Arc<Semaphore>,
     known: Mutex<BTreeMap<RunId, Arc<Run>>>,
 }
@@ -84,15 +91,31 @@ struct Plan {
     environment: Vec<(String, String)>,
     input: Vec<u8>,
     network: Network,
+    secrets: Vec<SecretName>,
     timeout: Duration,
 }
 
+impl Plan {
+    /// The command as people would write it.
+    fn line(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.arguments);
+        words.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+}
+
 impl Runs {
-    pub(crate) fn new(settings: RunSettings, places: Places) -> Self {
+    pub(crate) fn new(
+        settings: RunSettings,
+        places: Places,
+        secrets: Secrets,
+        executions: Executions,
+    ) -> Self {
         Self {
             running: Arc::new(Semaphore::new(settings.at_once.clamp(1, MAX_RUNS))),
             settings,
             places,
+            secrets,
+            executions,
             known: Mutex::default(),
         }
     }
@@ -125,7 +148,29 @@ impl Runs {
         }
     }
 
-    /// Starts a run, unless it is one that was started before, and waits for its end for a while.
+    /// A part of what a run said on a stream, from a byte on.
+    ///
+    /// # Errors
+    /// When there is no such run, or it is not the caller's to see.
+    pub fn output(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        stream: Stream,
+        offset: u64,
+        most: usize,
+    ) -> Result<RunOutput> {
+        let run = self.find(caller, run)?;
+        if caller.subject != run.subject {
+            caller.require(Permission::ProjectRead)?;
+        }
+        // Asked first: what is said meanwhile is read too.
+        let is_complete = run.ended_at().is_some();
+        let read = run.spool().read(stream, offset, most, is_complete);
+        read.map_err(|error| Error::internal("reading what a run said", error))
+    }
+
+    /// Runs a command, unless it is one that was started before, and waits for its end for a while.
     async fn attend(
         &self,
         caller: &Caller,
@@ -133,42 +178,91 @@ impl Runs {
         plan: impl FnOnce() -> Result<Plan>,
         progress: &Progress,
     ) -> Result<RunAnswer> {
+        let body = || {
+            let (plan, sandbox, limits) = (plan()?, self.sandbox()?, self.settings.limits);
+            Ok(move |stage| performing::perform_command(plan, stage, sandbox, limits))
+        };
+        let (answer, _) = self
+            .attend_with::<(), _, _>(caller, waiting, body, progress)
+            .await?;
+        Ok(answer)
+    }
+
+    /// Starts a run that does whatever its body does, unless it is one that was started before, and waits for its end
+    /// for a while. What came of it comes with its end.
+    ///
+    /// # Errors
+    /// When the caller may not run anything, there is no such run, or it failed.
+    pub(crate) async fn attend_with<T, Body, Performing>(
+        &self,
+        caller: &Caller,
+        waiting: Waiting,
+        body: impl FnOnce() -> Result<Body>,
+        progress: &Progress,
+    ) -> Result<(RunAnswer, Option<Arc<T>>)>
+    where
+        T: Send + Sync + 'static,
+        Body: FnOnce(Stage) -> Performing,
+        Performing: Future<Output = Result<(RunEnd, T)>> + Send + 'static,
+    {
         caller.require(Permission::AgentRun)?;
         // Who leaves in the middle of waiting does not come back.
         let attendance = match waiting.run {
             Some(run) => Attendance::new(self.find(caller, run)?, Duration::ZERO),
-            None => self.start(caller, plan()?)?,
+            None => self.start(caller, body()?)?,
         };
-        attending::wait(attendance, waiting, progress).await
+        let run = Arc::clone(&attendance.run);
+        let answer = attending::wait(attendance, waiting, progress).await?;
+        Ok((answer, run.result()))
     }
 
-    fn start(&self, caller: &Caller, plan: Plan) -> Result<Attendance> {
-        let sandbox = self.settings.sandbox.clone().ok_or_else(no_sandbox)?;
-        let attendance = Run::started_by(caller);
+    fn start<T, Performing>(
+        &self,
+        caller: &Caller,
+        body: impl FnOnce(Stage) -> Performing,
+    ) -> Result<Attendance>
+    where
+        T: Send + Sync + 'static,
+        Performing: Future<Output = Result<(RunEnd, T)>> + Send + 'static,
+    {
+        let attendance = Run::started_by(caller, self.places.data().to_owned());
         let run = &attendance.run;
         let mut known = self.known();
         tidy(&mut known);
         if known.values().filter(|run| run.ended_at().is_none()).count() >= MAX_RUNS {
             return Err(Error::new(
                 ErrorKind::LimitExceeded,
-                format!("starting `{}`: there are {MAX_RUNS} runs already", plan.program),
+                format!("starting a run: there are {MAX_RUNS} already"),
             )
             .hint("wait until some of them have ended"));
         }
         known.insert(run.id, Arc::clone(run));
         drop(known);
-        let performance = performing::Performance {
+        let stage = Stage {
             run: Arc::clone(run),
             caller: caller.clone(),
-            sandbox,
-            plan,
             places: self.places.clone(),
             running: Arc::clone(&self.running),
-            limits: self.settings.limits,
+            secrets: self.secrets.clone(),
+            executions: self.executions.clone(),
         };
         // The run does not end with the call that started it, so it has a task of its own.
-        tokio::spawn(performance.perform().instrument(Span::current()));
+        let performing = performing::perform(Arc::clone(run), body(stage));
+        tokio::spawn(performing.instrument(Span::current()));
         Ok(attendance)
+    }
+
+    /// Where commands are run.
+    ///
+    /// # Errors
+    /// When none are.
+    pub(crate) fn sandbox(&self) -> Result<Arc<dyn Sandbox>> {
+        self.settings.sandbox.clone().ok_or_else(no_sandbox)
+    }
+
+    /// What a command may take; its time is for its caller to say.
+    pub(crate) fn limits(&self) -> Limits {
+        self.settings.limits
     }
 
     fn find(&self, caller: &Caller, run: RunId) -> Result<Arc<Run>> {

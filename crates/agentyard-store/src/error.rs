@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use agentyard_model::{InvalidCursor, JobId, MAX_DELEGATION_DEPTH, RoleName, TokenId};
+use agentyard_model::{InvalidCursor, JobId, MAX_DELEGATION_DEPTH, RoleName, SecretName, TokenId};
 
 /// What the functions of this crate return.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -30,6 +30,21 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The key of the secrets is none. It is not shown.
+    #[error(
+        "the key of the secrets ({place}) is not understood: it must be 64 hexadecimal digits, \
+         for example from `openssl rand -hex 32`"
+    )]
+    InvalidSecretKey {
+        /// Where it stands.
+        place: String,
+    },
+    /// A secret cannot be opened: it was sealed with another key, or somebody has changed it.
+    #[error(
+        "secret `{0}` cannot be opened: it was sealed with another key (`store.secret_key`, or `secret.key` in the \
+         data directory); bring that key back, or set the secret again"
+    )]
+    SealedOtherwise(SecretName),
     /// A newer release has changed the tables.
     #[error(
         "the database belongs to a newer release of Agentyard (its schema is {found}, this release knows {known}): \

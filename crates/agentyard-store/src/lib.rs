@@ -22,9 +22,12 @@ mod roles;
 mod tenants;
 mod users;
 
+mod sealed_secrets;
+mod sealing;
 mod secrets;
 mod tokens;
 
+mod executions;
 mod jobs;
 mod trusted_repositories;
 mod working_directories;
@@ -35,11 +38,13 @@ mod workspaces;
 
 pub use audit::{Audit, AuditFault, AuditFaultKind, AuditVerification};
 pub use error::{DatabaseError, Error, Result};
+pub use executions::{Delivery, Executions};
 pub use jobs::{Enqueued, Job, JobState, Jobs, LeasedJob, NewJob};
 pub use measures::{MeasureChange, Measures};
 pub use migrations::AppliedMigration;
 pub use repos::{Added, Repos};
 pub use roles::Roles;
+pub use sealed_secrets::SealedSecrets;
 pub use secrets::{TokenHash, generate_token_secret};
 pub use settings::StoreSettings;
 pub use store::Store;

@@ -42,6 +42,8 @@ const CHANGES: &[Change] = &[
     change!(1, "foundation", "0001_foundation.sql"),
     change!(2, "trusted repositories", "0002_trusted_repositories.sql"),
     change!(3, "workspaces", "0003_workspaces.sql"),
+    change!(4, "executions", "0004_executions.sql"),
+    change!(5, "secrets", "0005_secrets.sql"),
 ];
 
 /// Where the database keeps which changes it has: the driver's own table.

@@ -19,6 +19,11 @@ pub struct StoreSettings {
     /// The directory for all that is kept on disk. It is made, readable by its owner
     /// only, when it does not exist.
     pub data_dir: PathBuf,
+    /// The key with which secrets are sealed: 64 hexadecimal digits, for example from `openssl rand -hex 32`. Left out,
+    /// one is made and kept in the file `secret.key` in the data directory. Several servers on one database need the
+    /// same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_key: Option<Secret>,
     /// How many connections to the database are open at most.
     pub max_connections: u32,
 }
@@ -28,6 +33,7 @@ impl Default for StoreSettings {
         Self {
             url: None,
             data_dir: PathBuf::from("agentyard-data"),
+            secret_key: None,
             max_connections: 10,
         }
     }

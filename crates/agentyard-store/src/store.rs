@@ -7,9 +7,10 @@ use agentyard_model::{Clock, TenantId, Timestamp};
 use tokio::sync::OnceCell;
 
 use crate::database::{Database, Query, Row, Transaction};
+use crate::sealing::SealingKey;
 use crate::{
-    AppliedMigration, Audit, Jobs, Measures, Repos, Result, Roles, StoreSettings, Tenants, Tokens,
-    TrustedRepositories, Users, WorkingDirectories, Workspaces, migrations,
+    AppliedMigration, Audit, Executions, Jobs, Measures, Repos, Result, Roles, SealedSecrets, StoreSettings,
+    Tenants, Tokens, TrustedRepositories, Users, WorkingDirectories, Workspaces, migrations,
 };
 
 /// The database. Clones share it.
@@ -22,6 +23,7 @@ struct Shared {
     settings: StoreSettings,
     clock: Clock,
     database: OnceCell<Database>,
+    sealing_key: OnceCell<SealingKey>,
 }
 
 impl Store {
@@ -34,6 +36,7 @@ impl Store {
                 settings,
                 clock,
                 database: OnceCell::new(),
+                sealing_key: OnceCell::new(),
             }),
         }
     }
@@ -118,10 +121,22 @@ impl Store {
         Tokens::new(self)
     }
 
+    /// Secrets that executions can be granted.
+    #[must_use]
+    pub fn secrets(&self) -> SealedSecrets<'_> {
+        SealedSecrets::new(self)
+    }
+
     /// Long work.
     #[must_use]
     pub fn jobs(&self) -> Jobs<'_> {
         Jobs::new(self)
+    }
+
+    /// What was executed.
+    #[must_use]
+    pub fn executions(&self) -> Executions<'_> {
+        Executions::new(self)
     }
 
     /// Where each caller works.
@@ -152,6 +167,15 @@ impl Store {
     #[must_use]
     pub fn measures(&self) -> Measures<'_> {
         Measures::new(self)
+    }
+
+    /// The key of the secrets, which is made when there is none.
+    pub(crate) async fn sealing_key(&self) -> Result<&SealingKey> {
+        let settings = &self.shared.settings;
+        self.shared
+            .sealing_key
+            .get_or_try_init(async || SealingKey::of(settings))
+            .await
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -14,15 +14,20 @@ const MAX_KEY_LENGTH: usize = 1024;
 /// What stands for a character that PostgreSQL cannot store.
 const REPLACEMENT: &str = "\u{fffd}";
 
+/// What can be kept of a text whose length others have bounded: it without NUL.
+pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', REPLACEMENT))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 /// What can be kept of a text that must be written down whatever it is: without NUL, and
 /// cut at [`MAX_FREE_TEXT`], which then shows.
 pub(crate) fn bounded(text: &str) -> Cow<'_, str> {
     const ELLIPSIS: &str = "…";
-    let text = if text.contains('\0') {
-        Cow::Owned(text.replace('\0', REPLACEMENT))
-    } else {
-        Cow::Borrowed(text)
-    };
+    let text = storable(text);
     if text.len() <= MAX_FREE_TEXT {
         return text;
     }

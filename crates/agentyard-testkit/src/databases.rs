@@ -94,6 +94,7 @@ impl TestDatabase {
             url,
             data_dir: directory.path().join("data"),
             max_connections: MAX_CONNECTIONS,
+            secret_key: None,
         };
         let noon = "2026-11-15T12:00:00Z".parse::<Timestamp>();
         let clock = Clock::fixed(noon.expect("the constant is a time"));

@@ -8,8 +8,8 @@ use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
 use agentyard_sandbox::{Host, LeaderProgram, Limits, Machine, MachineContext, Network};
 use agentyard_services::{
-    ConfiguredRepo, EnvironmentKind, EnvironmentSettings, RepositorySettings, RunSettings, ScratchSettings,
-    Services, WorkingDirectories, WorkspaceSettings,
+    ConfiguredRepo, EnvironmentKind, EnvironmentSettings, ExecutionSettings, RepositorySettings, RunSettings,
+    ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
@@ -31,6 +31,7 @@ pub struct TestPlatform {
     pub repository: TestRepository,
     configured: Vec<ConfiguredRepo>,
     workspaces: WorkspaceSettings,
+    executions: ExecutionSettings,
     data: DataDirectory,
 }
 
@@ -40,7 +41,16 @@ impl TestPlatform {
     /// # Panics
     /// When the machine cannot provide it.
     pub async fn new() -> Self {
-        Self::with(Vec::new(), run_settings(), WorkspaceSettings::default()).await
+        Self::with_executions(ExecutionSettings::default()).await
+    }
+
+    /// As [`TestPlatform::new`], with executions kept in this way.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_executions(executions: ExecutionSettings) -> Self {
+        let workspaces = WorkspaceSettings::default();
+        Self::of_parts(Vec::new(), run_settings(), workspaces, executions).await
     }
 
     /// As [`TestPlatform::new`], with workspaces kept in this way.
@@ -68,13 +78,29 @@ impl TestPlatform {
     }
 
     async fn with(configured: Vec<ConfiguredRepo>, runs: RunSettings, workspaces: WorkspaceSettings) -> Self {
+        Self::of_parts(configured, runs, workspaces, ExecutionSettings::default()).await
+    }
+
+    async fn of_parts(
+        configured: Vec<ConfiguredRepo>,
+        runs: RunSettings,
+        workspaces: WorkspaceSettings,
+        executions: ExecutionSettings,
+    ) -> Self {
         let data = DataDirectory::new();
         let clock = Clock::fixed(NOON);
         let store = data.store(&clock);
         let repository = TestRepository::with_commit("README.md", "hello\n");
         let settings = settings(&data, &store, &repository, configured.clone(), workspaces.clone());
         let environments = environment_settings(data.0.path());
-        let services = Services::new(&store, settings, runs, environments, clock.clone());
+        let services = Services::new(
+            &store,
+            settings,
+            runs,
+            environments,
+            executions.clone(),
+            clock.clone(),
+        );
         let services = Arc::new(services);
         Self {
             services,
@@ -83,6 +109,7 @@ impl TestPlatform {
             repository,
             configured,
             workspaces,
+            executions,
             data,
         }
     }
@@ -98,6 +125,7 @@ impl TestPlatform {
             settings,
             run_settings(),
             environment_settings(self.data()),
+            self.executions.clone(),
             self.clock.clone(),
         ))
     }
@@ -108,7 +136,15 @@ impl TestPlatform {
         let store = self.data.store(&self.clock);
         let (configured, workspaces) = (self.configured.clone(), self.workspaces.clone());
         let settings = settings(&self.data, &store, &self.repository, configured, workspaces);
-        let services = Services::new(&store, settings, run_settings(), environments, self.clock.clone());
+        let (runs, executions) = (run_settings(), ExecutionSettings::default());
+        let services = Services::new(
+            &store,
+            settings,
+            runs,
+            environments,
+            executions,
+            self.clock.clone(),
+        );
         Arc::new(services)
     }
 

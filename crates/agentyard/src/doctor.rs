@@ -1,11 +1,11 @@
 //! `agentyard doctor`: what this machine can do, and how to get the rest.
 
 mod cluster;
-mod commands;
 mod confinement;
 mod data_directory;
 mod disk;
 mod limits;
+mod sandbox;
 mod table;
 mod workspaces;
 
@@ -17,6 +17,7 @@ use agentyard_sandbox::{Finding, Machine, MachineContext, State};
 use serde::Serialize;
 
 use crate::config::{Environment, WorkspaceSettings};
+pub(crate) use sandbox::TriedSandbox;
 
 /// What the doctor is told.
 #[derive(Debug)]
@@ -27,8 +28,8 @@ pub(crate) struct Examination<'a> {
     pub(crate) data_dir: Result<&'a Path, String>,
     /// How workspaces are to be made.
     pub(crate) workspaces: &'a WorkspaceSettings,
-    /// Whether commands run on the host.
-    pub(crate) allow_host: bool,
+    /// Where commands and code run.
+    pub(crate) sandbox: TriedSandbox,
     /// How to try whether views can be mounted.
     pub(crate) trial: Option<Trial>,
     /// What was seen of the database, or why it cannot be reached.
@@ -92,7 +93,7 @@ pub(crate) fn examine(examination: &Examination<'_>) -> Report {
     let needed = [machine.git(), database(&examination.database), data_directory];
     let helpful = [confinement::look(examination.environment)]
         .into_iter()
-        .chain([workspaces, commands::look(examination.allow_host)])
+        .chain([workspaces, sandbox::look(&examination.sandbox)])
         .chain(isolation)
         .chain(tools)
         .chain([

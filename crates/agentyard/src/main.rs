@@ -19,6 +19,7 @@ mod namespace;
 mod platform;
 mod render;
 mod runtime;
+mod sandboxing;
 mod telemetry;
 mod tethered;
 

@@ -13,18 +13,21 @@ use agentyard_git::{
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
-use agentyard_sandbox::{Host, Limits, Machine, MachineContext, Sandbox};
+use agentyard_sandbox::{Backend, Limits, Machine, MachineContext, Sandbox};
 use agentyard_services::{
-    ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, ScratchSettings, Services,
-    WorkingDirectories, WorkspaceSettings,
+    COMMAND_HOME, ConfiguredRepo, ErrorKind, ExecutionSettings, RepositorySettings, RunSettings,
+    ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::Store;
 
 use crate::cli::{GlobalArgs, SelectionArgs};
-use crate::config::{self, Config, ConfigError, Environment, Loaded, Override, RepoEntry, WorkspaceWay};
+use crate::config::{
+    self, Config, ConfigError, Environment, Loaded, Override, RepoEntry, SandboxBackend, SandboxSettings,
+    WorkspaceWay,
+};
 use crate::credentials;
 use crate::exit::Failure;
-use crate::leading;
+use crate::sandboxing::{self, Sandboxing};
 use crate::telemetry::{self, Face, Telemetry};
 
 /// What a command finds itself in.
@@ -166,7 +169,7 @@ pub(crate) fn platform(
             directory: config.settings.store.data_dir.clone(),
             way: way(config.settings.workspaces.way),
             obstacle: crate::namespace::obstacle_in(setting).map(ToOwned::to_owned),
-            owner: owner_of_trees(),
+            owner: owner_of_trees(&config.settings.sandbox),
         },
         configured: config.settings.repos.iter().map(configured).collect(),
         workspaces: workspaces(&config.settings.workspaces),
@@ -182,7 +185,7 @@ pub(crate) fn platform(
                 .collect(),
         },
     };
-    let runs = runs(&setting.environment, &config.settings);
+    let runs = runs(&setting.environment, &config.settings)?;
     let search_path = runs.environment.iter().find(|(name, _)| name == "PATH");
     let search_path = search_path.map_or("", |(_, value)| value.as_str());
     let environments =
@@ -193,6 +196,7 @@ pub(crate) fn platform(
             repositories,
             runs,
             environments,
+            ExecutionSettings::default(),
             Clock::System,
         )),
         selection: Arc::new(selection),
@@ -201,28 +205,21 @@ pub(crate) fn platform(
 }
 
 /// To whom files in mounted views are given: the user as whom sandboxed commands run, where that is not this process's
-/// own. Commands run as this process as yet.
-fn owner_of_trees() -> Option<TreeOwner> {
-    None
+/// own.
+fn owner_of_trees(settings: &SandboxSettings) -> Option<TreeOwner> {
+    let is_another = rustix::process::geteuid().is_root() && settings.backend != SandboxBackend::Host;
+    is_another.then_some(TreeOwner {
+        uid: settings.user,
+        gid: settings.user,
+    })
 }
 
 /// How commands are run. They see of the environment only what every program needs.
-fn runs(environment: &Environment, config: &Config) -> RunSettings {
-    let known = COMMAND_VARIABLES.iter().filter_map(|name| {
-        let value = environment.value(name)?.to_str()?;
-        Some(((*name).to_owned(), value.to_owned()))
-    });
-    let mut variables = vec![("TERM".to_owned(), "dumb".to_owned())];
-    variables.extend(known);
-    if environment.value("PATH").is_none() {
-        variables.push(("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()));
-    }
-    RunSettings {
-        sandbox: config
-            .sandbox
-            .allow_host
-            .then(|| Arc::new(Host::new(leading::program())) as Arc<dyn Sandbox>),
-        environment: variables,
+fn runs(environment: &Environment, config: &Config) -> Result<RunSettings, Failure> {
+    let Sandboxing { sandbox } = sandboxing::chosen(environment, config)?;
+    Ok(RunSettings {
+        environment: variables(environment, sandbox.as_deref().map(Sandbox::backend)),
+        sandbox,
         timeout: Duration::from_millis(config.build.timeout_ms),
         limits: Limits {
             output_bytes: config.build.max_output_bytes,
@@ -231,23 +228,38 @@ fn runs(environment: &Environment, config: &Config) -> RunSettings {
         network: config.sandbox.network.into(),
         at_once: config.build.max_at_once as usize,
         linger: Duration::from_millis(config.build.linger_ms),
-    }
+    })
 }
 
-/// What commands see of the environment.
-const COMMAND_VARIABLES: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
-];
-
-/// Says loudly that commands run without a sandbox.
-pub(crate) fn warn_of_host(config: &Config) {
-    if config.sandbox.allow_host {
-        tracing::warn!(
-            "commands of callers run on this host itself, without a sandbox: they can do whatever this user can \
-             (`sandbox.allow_host`)"
-        );
+/// What commands see of the environment. In a sandbox they have a name and a home directory of their own.
+fn variables(environment: &Environment, backend: Option<Backend>) -> Vec<(String, String)> {
+    let known = |names: &[&str]| -> Vec<(String, String)> {
+        let value = |name: &&str| {
+            let value = environment.value(name)?.to_str()?;
+            Some(((*name).to_owned(), value.to_owned()))
+        };
+        names.iter().filter_map(value).collect()
+    };
+    let mut variables = vec![("TERM".to_owned(), "dumb".to_owned())];
+    variables.extend(known(COMMAND_VARIABLES));
+    if environment.value("PATH").is_none() {
+        variables.push(("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()));
     }
+    match backend {
+        Some(Backend::Bubblewrap | Backend::Podman) => {
+            let own = [("HOME", COMMAND_HOME), ("USER", "agent"), ("LOGNAME", "agent")];
+            variables.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
+        Some(Backend::Host) | None => variables.extend(known(PERSONS_VARIABLES)),
+    }
+    variables
 }
+
+/// What commands see of the environment, wherever they run.
+const COMMAND_VARIABLES: &[&str] = &["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
+
+/// What they see beside that on the host itself, where they run as the person.
+const PERSONS_VARIABLES: &[&str] = &["HOME", "USER", "LOGNAME", "TMPDIR"];
 
 /// This machine with the programs that the server itself finds. Nothing is tried on a file system.
 fn machine(environment: &Environment) -> Machine {

@@ -87,3 +87,67 @@ pub(super) fn unknown(name: &str, scope: &Scope) -> ErrorData {
     };
     ErrorData::invalid_params(message, None)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_an_answer_brings_along_follows_it() {
+        let attachment = |name: &str, media_type, content| Attachment {
+            name: name.to_owned(),
+            media_type,
+            content,
+        };
+        let reply = Reply::Structured {
+            value: json!({ "exit_code": 0 }),
+            json: r#"{"exit_code":0}"#.to_owned(),
+            attachments: vec![
+                attachment("plot.png", "image/png", AttachedContent::Bytes(vec![1, 2, 3])),
+                attachment(
+                    "plot.svg",
+                    "image/svg+xml",
+                    AttachedContent::Text {
+                        uri: "file:///workspace/plot.svg".to_owned(),
+                        text: "<svg/>".to_owned(),
+                    },
+                ),
+                attachment(
+                    "stdout",
+                    "text/plain",
+                    AttachedContent::Link {
+                        uri: "agentyard://runs/x/stdout".to_owned(),
+                        route: "/v1/runs/x/stdout".to_owned(),
+                        description: "All of it.".to_owned(),
+                    },
+                ),
+            ],
+        };
+        let answer = serde_json::to_value(super::answer(reply.clone())).unwrap();
+        let blocks: Vec<Value> = answer["content"].as_array().unwrap().clone();
+        assert_eq!(blocks[0], json!({ "type": "text", "text": r#"{"exit_code":0}"# }));
+        assert_eq!(
+            blocks[1],
+            json!({ "type": "image", "data": "AQID", "mimeType": "image/png" })
+        );
+        assert_eq!(blocks[2]["type"], "resource");
+        assert_eq!(
+            blocks[2]["resource"],
+            json!({ "uri": "file:///workspace/plot.svg", "mimeType": "image/svg+xml", "text": "<svg/>" })
+        );
+        assert_eq!(blocks[3]["type"], "resource_link");
+        assert_eq!(blocks[3]["uri"], "agentyard://runs/x/stdout");
+        assert_eq!(blocks.len(), 4);
+        // The same where there is nothing but JSON.
+        assert_eq!(
+            reply.into_object(),
+            json!({ "exit_code": 0, "attachments": [
+                { "name": "plot.png", "media_type": "image/png", "base64": "AQID" },
+                { "name": "plot.svg", "media_type": "image/svg+xml", "text": "<svg/>" },
+                { "name": "stdout", "media_type": "text/plain", "href": "/api/v1/runs/x/stdout" },
+            ] })
+        );
+    }
+}

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use agentyard_model::{Caller, RequestId, RunId};
+use agentyard_model::{Caller, RequestId};
 use agentyard_operations::{Face, Registered};
 use agentyard_services::{Error, Following, Result};
 use axum::extract::{Path, Query, Request, State};
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::edge::Refusal;
 use crate::live::LiveEvent;
 use crate::platform::Platform;
+use crate::run_output::run_id;
 
 /// How often a stream on which nothing happens shows that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -108,9 +109,7 @@ fn following(
     place: Place,
     headers: &HeaderMap,
 ) -> Result<Following> {
-    let run: RunId = run
-        .parse()
-        .map_err(|error| Error::invalid(format!("`run`: {error}")))?;
+    let run = run_id(run)?;
     let last_seen = match headers.get("last-event-id") {
         None => place.after,
         Some(value) => {

@@ -3,7 +3,8 @@
 use agentyard_operations::{Method, Registered, Route, Selection, registry};
 use serde_json::{Map, Value, json};
 
-use super::RUN_EVENTS;
+use super::{RUN_EVENTS, RUN_OUTPUT};
+use crate::run_output::STREAMS;
 
 /// The document of the operations that are offered.
 #[must_use]
@@ -25,6 +26,12 @@ pub fn document(selection: &Selection) -> Value {
         }
     }
     paths.insert(format!("/api{RUN_EVENTS}"), json!({ "get": run_events() }));
+    for (name, _) in STREAMS {
+        paths.insert(
+            format!("/api{RUN_OUTPUT}/{name}"),
+            json!({ "get": run_output(name) }),
+        );
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -127,6 +134,24 @@ fn run_events() -> Value {
         "responses": {
             "200": { "description": "Its events.", "content": { "text/event-stream": event_stream() } },
             "204": { "description": "It has ended, and all was seen." },
+            "default": { "$ref": "#/components/responses/Error" },
+        },
+    })
+}
+
+fn run_output(stream: &str) -> Value {
+    json!({
+        "operationId": format!("run_{stream}"),
+        "tags": ["build"],
+        "summary": format!("Get all that a run said on {stream}"),
+        "description": "What was said up to now, as it was said; of very much, the beginning. It is kept for some \
+                        minutes after the end of the run.",
+        "parameters": [
+            parameter("run", &json!({ "type": "string", "description": "The run." }), "path", true),
+            parameter("offset", &json!({ "type": "integer", "description": "The first byte." }), "query", false),
+        ],
+        "responses": {
+            "200": { "description": "What it said.", "content": { "text/plain": { "schema": { "type": "string" } } } },
             "default": { "$ref": "#/components/responses/Error" },
         },
     })

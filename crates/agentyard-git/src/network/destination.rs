@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use agentyard_model::ReservedAddress;
 use url::Host;
 
 use super::remote_url::Place;
-use super::{RemoteUrl, address, local};
+use super::{RemoteUrl, local};
 use crate::program::Git;
 use crate::{Error, Repository, Roots};
 
@@ -127,7 +128,7 @@ fn is_allowed(git: &Git, host: &Host, port: u16) -> bool {
 }
 
 fn refuse_reserved(url: &RemoteUrl, host: &Host, addresses: &[IpAddr], allowed: bool) -> Result<(), Error> {
-    let reserved = addresses.iter().find_map(|found| address::reserved(*found));
+    let reserved = addresses.iter().find_map(|found| ReservedAddress::of(*found));
     match reserved {
         Some(kind) if !allowed => Err(Error::refused(
             format!("{url} is refused: its host has an address that is {kind}"),

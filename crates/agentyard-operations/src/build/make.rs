@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentyard_model::{Permission, RunId, Toolset};
+use agentyard_model::{Permission, RunId, SecretName, Toolset};
 use agentyard_services::{MakeRequest, Place, Result, Waiting};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,6 +41,9 @@ pub(super) struct MakeInput {
     dry_run: bool,
     /// Relative to the tree.
     directory: Option<PathBuf>,
+    /// Secrets that it finds in its environment, by name.
+    #[serde(default)]
+    secrets: Vec<SecretName>,
     /// Default none; `registry` reaches package indexes.
     network: Option<NetworkAsked>,
     /// How long it may run.
@@ -82,6 +85,7 @@ impl Operation for Make {
             keep_going: input.keep_going,
             dry_run: input.dry_run,
             directory: input.directory,
+            secrets: input.secrets,
             network: input.network.map(Into::into),
             timeout: input.timeout_ms.map(Duration::from_millis),
         };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentyard_model::{Permission, RunId, Toolset};
+use agentyard_model::{Permission, RunId, SecretName, Toolset};
 use agentyard_services::{CommandRequest, Place, Result, Waiting};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -35,6 +35,9 @@ pub(super) struct RunCommandInput {
     environment: Assignments,
     /// What it reads.
     stdin: Option<String>,
+    /// Secrets that it finds in its environment, by name.
+    #[serde(default)]
+    secrets: Vec<SecretName>,
     /// Default none; `registry` reaches package indexes.
     network: Option<NetworkAsked>,
     /// How long it may run.
@@ -74,6 +77,7 @@ impl Operation for RunCommand {
             directory: input.directory,
             environment: input.environment.0,
             stdin: input.stdin,
+            secrets: input.secrets,
             network: input.network.map(Into::into),
             timeout: input.timeout_ms.map(Duration::from_millis),
         };

@@ -17,7 +17,7 @@ pub(super) struct CheckInstalledPackages;
 pub(super) struct CheckInstalledPackagesInput {
     /// Names, with versions if these matter: ["numpy>=2"].
     packages: Vec<String>,
-    /// Workspace id, `repo/branch`, or absolute directory; default the working directory, else a directory of your own.
+    /// Workspace id, `repo/branch`, or absolute directory; default the working directory.
     workspace: Option<String>,
     /// Instead of `workspace`: a repository.
     repo: Option<String>,

@@ -25,7 +25,7 @@ pub(super) struct ConfigureEnvironmentInput {
     venv_path: Option<PathBuf>,
     /// The same with venv-uv.
     uv_venv_path: Option<PathBuf>,
-    /// Workspace id, `repo/branch`, or absolute directory; default the working directory, else a directory of your own.
+    /// Workspace id, `repo/branch`, or absolute directory; default the working directory.
     workspace: Option<String>,
     /// Instead of `workspace`: a repository.
     repo: Option<String>,

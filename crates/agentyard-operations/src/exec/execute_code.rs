@@ -52,7 +52,7 @@ pub(super) struct ExecuteCodeInput {
     run: Option<RunId>,
     /// With `run`: only output after this event.
     after: Option<u64>,
-    /// Workspace id, `repo/branch`, or absolute directory; default the working directory, else a directory of your own.
+    /// Workspace id, `repo/branch`, or absolute directory; default the working directory.
     workspace: Option<String>,
     /// Instead of `workspace`: a repository.
     repo: Option<String>,

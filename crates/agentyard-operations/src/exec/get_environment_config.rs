@@ -15,7 +15,7 @@ pub(super) struct GetEnvironmentConfig;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetEnvironmentConfigInput {
-    /// Workspace id, `repo/branch`, or absolute directory; default the working directory, else a directory of your own.
+    /// Workspace id, `repo/branch`, or absolute directory; default the working directory.
     workspace: Option<String>,
     /// Instead of `workspace`: a repository.
     repo: Option<String>,

@@ -19,7 +19,7 @@ pub(super) struct InitializeCodeFileInput {
     path: String,
     /// What it begins with.
     content: String,
-    /// Workspace id, `repo/branch`, or absolute directory; default the working directory, else a directory of your own.
+    /// Workspace id, `repo/branch`, or absolute directory; default the working directory.
     workspace: Option<String>,
     /// Instead of `workspace`: a repository.
     repo: Option<String>,

@@ -1,6 +1,5 @@
 //! `install_dependencies`: packages for the environment of a place.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use agentyard_model::{Permission, RunId, Toolset};
@@ -22,9 +21,9 @@ pub(super) struct InstallDependenciesInput {
     #[serde(default)]
     packages: Vec<String>,
     /// A requirements.txt in the workspace.
-    requirements: Option<PathBuf>,
+    requirements: Option<String>,
     /// A pyproject.toml in the workspace.
-    pyproject: Option<PathBuf>,
+    pyproject: Option<String>,
     /// With `pyproject`: its dependency groups and extras to install, too.
     #[serde(default)]
     groups: Vec<String>,
@@ -37,7 +36,7 @@ pub(super) struct InstallDependenciesInput {
     wait_ms: Option<u64>,
     /// An installation to wait for, instead of a new one.
     run: Option<RunId>,
-    /// Workspace id, `repo/branch`, or absolute directory; default the working directory, else a directory of your own.
+    /// Workspace id, `repo/branch`, or absolute directory; default the working directory.
     workspace: Option<String>,
     /// Instead of `workspace`: a repository.
     repo: Option<String>,

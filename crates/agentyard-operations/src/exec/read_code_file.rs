@@ -25,7 +25,7 @@ pub(super) struct ReadCodeFileInput {
     /// Number the lines.
     #[serde(default)]
     line_numbers: bool,
-    /// Workspace id, `repo/branch`, or absolute directory; default the working directory, else a directory of your own.
+    /// Workspace id, `repo/branch`, or absolute directory; default the working directory.
     workspace: Option<String>,
     /// Instead of `workspace`: a repository.
     repo: Option<String>,

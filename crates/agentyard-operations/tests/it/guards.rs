@@ -51,6 +51,10 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
             json!({ "workspace": repository, "file_path": "README.md", "content": "y = 2\n" })
         }
         "overwrite_code_file" => json!({ "workspace": repository, "path": "over.py", "content": "z = 3\n" }),
+        "install_dependencies" => json!({ "workspace": repository, "packages": ["no-such-package-of-ours"] }),
+        "check_installed_packages" => json!({ "workspace": repository, "packages": ["numpy"] }),
+        "configure_environment" => json!({ "workspace": repository, "type": "venv" }),
+        "get_environment_config" => json!({ "workspace": repository }),
         "read_code_file" => json!({ "workspace": repository, "file_path": "README.md" }),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),

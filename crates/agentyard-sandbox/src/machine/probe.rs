@@ -164,6 +164,15 @@ impl Machine {
     }
 }
 
+/// Where a program on a search path is. Directories that are relative do not count: they would mean whatever directory
+/// we happen to be started in.
+pub(crate) fn program_on(search_path: &OsStr, name: &str) -> Option<PathBuf> {
+    std::env::split_paths(search_path)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name))
+        .find(|path| is_program(path))
+}
+
 /// Waits for a child until the deadline; nothing if it is still running then.
 fn wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     let begun = Instant::now();

@@ -50,6 +50,17 @@ impl Machine {
         )
     }
 
+    /// conda, or the smaller program that does the same.
+    pub(crate) fn conda_found(&self) -> Finding {
+        const WHAT: &str = "conda";
+        let remedy = "install micromamba or conda for environments of that kind";
+        let micromamba = self.version("micromamba", &["--version"], remedy);
+        if micromamba.remedy.is_none() {
+            return Finding::ok(WHAT, format!("micromamba {}", micromamba.detail));
+        }
+        self.version(WHAT, &["--version"], remedy)
+    }
+
     /// Node.
     pub(crate) fn node(&self) -> Finding {
         self.version(

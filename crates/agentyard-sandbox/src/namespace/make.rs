@@ -43,7 +43,7 @@ fn refuse_nobody(user: u32, group: u32) -> Result<(), String> {
     deprecated,
     reason = "it is for the sake of file descriptors that the other one is unsafe, and those stay shared here"
 )]
-pub(super) fn unshare(namespaces: UnshareFlags) -> rustix::io::Result<()> {
+pub(crate) fn unshare(namespaces: UnshareFlags) -> rustix::io::Result<()> {
     rustix::thread::unshare(namespaces)
 }
 

@@ -6,7 +6,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod bubblewrap;
+mod egress;
 mod host;
+mod podman;
 mod support;
 
 /// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agentyard_sandbox::{
-    Access, Command, CommandError, Event, Exit, Host, LeaderProgram, Limits, Mount, Network, Running,
-    Sandbox as _, Stream,
+    Access, Bubblewrap, BubblewrapSettings, Command, CommandError, Event, Exit, Host, LeaderProgram, Limits,
+    Mount, Network, Running, SANDBOX_USER, Sandbox, Stream,
 };
 use tempfile::TempDir;
 
 /// How long anything here may take before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where programs are on every machine.
+const SEARCH_PATH: &str = "/usr/bin:/bin";
 
 pub(crate) struct Place {
     directory: TempDir,
@@ -58,7 +61,7 @@ impl Place {
             }],
             directory: PathBuf::from("/workspace"),
             hidden: Vec::new(),
-            environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+            environment: vec![("PATH".to_owned(), SEARCH_PATH.to_owned())],
             input: Vec::new(),
             network: Network::None,
             limits: Limits {
@@ -80,15 +83,40 @@ impl Place {
     }
 }
 
-pub(crate) fn host() -> Host {
-    Host::new(LeaderProgram {
+pub(crate) fn leader() -> LeaderProgram {
+    LeaderProgram {
         program: std::env::current_exe().unwrap(),
         arguments: ["--exact", "leader", "--nocapture"].map(Into::into).to_vec(),
-    })
+    }
+}
+
+pub(crate) fn host() -> Host {
+    Host::new(leader())
+}
+
+/// A sandbox as most machines have it, without tools of anybody's own.
+pub(crate) fn bubblewrap() -> Bubblewrap {
+    Bubblewrap::new(settings())
+}
+
+pub(crate) fn settings() -> BubblewrapSettings {
+    BubblewrapSettings {
+        leader: leader(),
+        search_path: SEARCH_PATH.into(),
+        home: None,
+        user: (SANDBOX_USER, SANDBOX_USER),
+        read_only: Vec::new(),
+        registries: Vec::new(),
+        allow_weaker: false,
+    }
 }
 
 pub(crate) async fn run(command: Command) -> Result<Outcome, CommandError> {
-    let mut running = host().start(command).await?;
+    run_in(&host(), command).await
+}
+
+pub(crate) async fn run_in(sandbox: &impl Sandbox, command: Command) -> Result<Outcome, CommandError> {
+    let mut running = sandbox.start(command).await?;
     finish(&mut running).await
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentyard_model::Caller;
+use agentyard_model::{Caller, SecretName};
 use agentyard_sandbox::Network;
 
 use super::{Plan, RunAnswer, Runs, Waiting};
@@ -36,6 +36,8 @@ pub struct CommandRequest {
     pub stdin: Option<String>,
     /// Whom it may talk to; nobody when left out.
     pub network: Option<Network>,
+    /// Secrets that are to be in its environment.
+    pub secrets: Vec<SecretName>,
     /// How long it may run.
     pub timeout: Option<Duration>,
 }
@@ -107,6 +109,7 @@ impl Runs {
             environment: self.environment_with(request.environment),
             input,
             network: self.network(request.network)?,
+            secrets: request.secrets,
             timeout: self.timeout(request.timeout)?,
         })
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agentyard_model::Caller;
+use agentyard_model::{Caller, SecretName};
 use agentyard_sandbox::Network;
 
 use super::commands::{check_name, check_text};
@@ -62,6 +62,8 @@ pub struct MakeRequest {
     pub directory: Option<PathBuf>,
     /// Whom it may talk to; nobody when left out.
     pub network: Option<Network>,
+    /// Secrets that are to be in its environment.
+    pub secrets: Vec<SecretName>,
     /// How long it may run.
     pub timeout: Option<Duration>,
 }
@@ -92,6 +94,7 @@ impl Runs {
             environment: self.environment_with(Vec::new()),
             input: Vec::new(),
             network: self.network(request.network)?,
+            secrets: request.secrets,
             timeout: self.timeout(request.timeout)?,
         })
     }

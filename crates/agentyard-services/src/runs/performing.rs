@@ -1,11 +1,11 @@
 //! The task that a run is: the turn to change the tree, the command, and what is left to be done after it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agentyard_model::{Caller, Permission};
+use agentyard_model::{Caller, NewExecution, Permission, Secret, SecretName};
 use agentyard_sandbox::{Command, CommandError, EndCause, Event, Exit, Limits, Running, Sandbox, Stream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{Instrument as _, Span};
 
 use super::Plan;
@@ -13,61 +13,169 @@ use super::decoder::Decoder;
 use super::log::{RunEnd, RunHappening};
 use super::run::Run;
 use crate::error::{Error, ErrorKind, Result};
-use crate::places::{Held, Places, WORKSPACE};
+use crate::executions::Executions;
+use crate::masking::{Mask, Masking};
+use crate::places::{Held, Place, Places, WORKSPACE};
 use crate::progress::Progress;
+use crate::secrets::Secrets;
 
-/// What a run needs.
-pub(super) struct Performance {
+/// What the body of a run works with.
+pub(crate) struct Stage {
     pub(super) run: Arc<Run>,
     pub(super) caller: Caller,
-    pub(super) sandbox: Arc<dyn Sandbox>,
-    pub(super) plan: Plan,
     pub(super) places: Places,
     pub(super) running: Arc<Semaphore>,
-    pub(super) limits: Limits,
+    pub(super) secrets: Secrets,
+    pub(super) executions: Executions,
 }
 
-impl Performance {
-    /// Runs it to its end, and tells that as the last thing.
-    pub(super) async fn perform(self) {
-        let run = Arc::clone(&self.run);
-        // In a task of its own, so that even a panic is an end that is told.
-        let performed = tokio::spawn(self.performed().instrument(Span::current())).await;
-        let end = performed.unwrap_or_else(|error| Err(Error::internal("running the command", error)));
-        run.tell(match end {
-            Ok(end) => RunHappening::Complete(end),
-            Err(error) => {
-                // Those who wait are told without the cause.
-                if error.kind() == ErrorKind::Internal {
-                    tracing::error!(run = %run.id, error = error.chain(), "a run failed");
-                }
-                RunHappening::Failed(Arc::new(error))
+/// Runs a body to its end, and tells that as the last thing.
+pub(super) async fn perform<T, Body>(run: Arc<Run>, body: Body)
+where
+    T: Send + Sync + 'static,
+    Body: Future<Output = Result<(RunEnd, T)>> + Send + 'static,
+{
+    // In a task of its own, so that even a panic is an end that is told.
+    let performed = tokio::spawn(body.instrument(Span::current())).await;
+    let end = performed.unwrap_or_else(|error| Err(Error::internal("running the command", error)));
+    run.tell(match end {
+        Ok((end, result)) => {
+            run.set_result(Arc::new(result));
+            RunHappening::Complete(end)
+        }
+        Err(error) => {
+            // Those who wait are told without the cause.
+            if error.kind() == ErrorKind::Internal {
+                tracing::error!(run = %run.id, error = error.chain(), "a run failed");
             }
-        });
-    }
+            RunHappening::Failed(Arc::new(error))
+        }
+    });
+}
 
-    async fn performed(self) -> Result<RunEnd> {
-        let run = Arc::clone(&self.run);
-        let prepared = async {
-            let held = self.take_turn().await?;
-            let place = Arc::clone(&self.running).acquire_owned();
-            let place = self.telling("waiting for other runs to end", place).await;
-            Ok::<_, Error>((held, place))
-        };
-        let (held, _place) = tokio::select! {
-            prepared = prepared => prepared?,
-            () = run.abandoned() => return Err(Error::new(ErrorKind::Unavailable, "nobody waited for it any more")),
-        };
-        let end = self.run_in(&held).await;
+/// Runs a command in its tree, and puts it on record.
+pub(super) async fn perform_command(
+    plan: Plan,
+    stage: Stage,
+    sandbox: Arc<dyn Sandbox>,
+    limits: Limits,
+) -> Result<(RunEnd, ())> {
+    let granted = stage.secrets.granted(&stage.caller, &plan.secrets).await?;
+    let mask = Mask::new(&granted)?;
+    let mut record = NewExecution {
+        backend: sandbox.backend().to_string(),
+        network: plan.network.as_str().to_owned(),
+        ..stage.begin_record(plan.operation, &plan.line(), &mask)
+    };
+    let performed = async {
+        let held = stage.hold(&plan.place, plan.operation).await?;
+        record.workspace = Some(held.name());
+        let _place = stage.place_to_run().await?;
+        let end = run_in(&plan, &stage, sandbox.as_ref(), limits, &held, (&granted, &mask)).await;
         held.done(end.as_ref().is_ok_and(|end| end.exit_code == Some(0)))
             .await;
         end
+    };
+    let end = performed.await;
+    stage.record(record, &end, &mask).await;
+    Ok((end?, ()))
+}
+
+async fn run_in(
+    plan: &Plan,
+    stage: &Stage,
+    sandbox: &dyn Sandbox,
+    limits: Limits,
+    held: &Held,
+    (granted, mask): (&[(SecretName, Secret)], &Mask),
+) -> Result<RunEnd> {
+    if let Some(below) = &plan.directory {
+        stage.check_directory(held, below).await?;
+    }
+    let room = held.room(sandbox.backend()).await?;
+    let command = Command {
+        program: plan.program.clone(),
+        arguments: plan.arguments.clone(),
+        directory: inside(plan.directory.as_deref()),
+        hidden: room.hidden,
+        mounts: room.mounts,
+        environment: with_secrets(plan.environment.clone(), granted),
+        input: plan.input.clone(),
+        network: plan.network,
+        limits: Limits {
+            duration: plan.timeout,
+            ..limits
+        },
+    };
+    stage.progress(&format!("running {}", plan.program));
+    let running = sandbox.start(command).await.map_err(from_sandbox)?;
+    stage.watch(running, mask).await
+}
+
+/// An environment with the secrets that were granted; they are stronger than what else has their names.
+pub(crate) fn with_secrets(
+    mut environment: Vec<(String, String)>,
+    granted: &[(SecretName, Secret)],
+) -> Vec<(String, String)> {
+    environment.retain(|(name, _)| !granted.iter().any(|(secret, _)| secret.as_str() == name));
+    let secrets = granted
+        .iter()
+        .map(|(name, secret)| (name.to_string(), secret.expose().to_owned()));
+    environment.extend(secrets);
+    environment
+}
+
+/// Where a command sees a directory below the tree.
+pub(crate) fn inside(directory: Option<&Path>) -> PathBuf {
+    let top = Path::new(WORKSPACE);
+    directory.map_or_else(|| top.to_owned(), |below| top.join(below))
+}
+
+impl Stage {
+    /// Who started the run.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The turn to change a tree.
+    ///
+    /// # Errors
+    /// When the caller may not run anything there, or nobody wants the run any more.
+    pub(crate) async fn hold(&self, place: &Place, operation: &'static str) -> Result<Held> {
+        self.unless_abandoned(self.take_turn(place, operation)).await?
+    }
+
+    /// A place among those that run at once.
+    ///
+    /// # Errors
+    /// When nobody wants the run any more.
+    pub(crate) async fn place_to_run(&self) -> Result<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.running).acquire_owned();
+        let place = self.telling("waiting for other runs to end", place);
+        let place = self.unless_abandoned(place).await?;
+        place.map_err(|error| Error::internal("waiting for other runs to end", error))
+    }
+
+    /// Waits for something, for as long as somebody wants the run.
+    pub(crate) async fn unless_abandoned<T>(&self, waiting: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            done = waiting => Ok(done),
+            () = self.run.abandoned() => {
+                Err(Error::new(ErrorKind::Unavailable, "nobody waited for it any more"))
+            }
+        }
+    }
+
+    /// Whether a directory below the tree is there, and one: said here, it says which one.
+    pub(crate) async fn check_directory(&self, held: &Held, below: &Path) -> Result<()> {
+        let (tree, below) = (held.tree.clone(), below.to_owned());
+        let turnstile = self.places.turnstile();
+        turnstile.pass(move |_| tree.beneath(&below).map(drop)).await
     }
 
     /// Waits for the turn to change the tree, and tells meanwhile what it waits for.
-    async fn take_turn(&self) -> Result<Held> {
+    async fn take_turn(&self, place: &Place, operation: &'static str) -> Result<Held> {
         let (progress, mut steps) = Progress::watched();
-        let (place, operation) = (&self.plan.place, self.plan.operation);
         let taking = self
             .places
             .hold(&self.caller, place, Permission::AgentRun, operation, &progress);
@@ -99,39 +207,17 @@ impl Performance {
         waiting.await
     }
 
-    async fn run_in(&self, held: &Held) -> Result<RunEnd> {
-        let (tree, below) = (held.tree.clone(), self.plan.directory.clone());
-        if let Some(below) = below {
-            // Whether it is there, and a directory: said here, it says which one.
-            let turnstile = self.places.turnstile();
-            turnstile.pass(move |_| tree.beneath(&below).map(drop)).await?;
-        }
-        let room = held.room(self.sandbox.backend()).await?;
-        let top = Path::new(WORKSPACE);
-        let command = Command {
-            program: self.plan.program.clone(),
-            arguments: self.plan.arguments.clone(),
-            directory: match &self.plan.directory {
-                None => top.to_owned(),
-                Some(below) => top.join(below),
-            },
-            hidden: room.hidden,
-            mounts: room.mounts,
-            environment: self.plan.environment.clone(),
-            input: self.plan.input.clone(),
-            network: self.plan.network,
-            limits: Limits {
-                duration: self.plan.timeout,
-                ..self.limits
-            },
-        };
-        self.progress(&format!("running {}", self.plan.program));
-        let running = self.sandbox.start(command).await.map_err(from_sandbox)?;
-        Ok(ended(self.watch(running).await.map_err(from_sandbox)?))
+    /// Watches a command to its end, and tells what it says, but for the secrets that it was granted.
+    ///
+    /// # Errors
+    /// When it could not be started, or nobody looks after it any more.
+    pub(crate) async fn watch(&self, running: Running, mask: &Mask) -> Result<RunEnd> {
+        let exit = self.watched(running, mask).await.map_err(from_sandbox)?;
+        Ok(ended(exit))
     }
 
-    async fn watch(&self, mut running: Running) -> Result<Exit, CommandError> {
-        let (mut stdout, mut stderr) = (Decoder::default(), Decoder::default());
+    async fn watched(&self, mut running: Running, mask: &Mask) -> Result<Exit, CommandError> {
+        let (mut stdout, mut stderr) = (Said::new(mask), Said::new(mask));
         let abandoned = self.run.abandoned();
         tokio::pin!(abandoned);
         let mut stopped = false;
@@ -161,12 +247,39 @@ impl Performance {
         }
     }
 
-    fn progress(&self, message: &str) {
+    /// Tells what is being done.
+    pub(crate) fn progress(&self, message: &str) {
         self.run.tell(RunHappening::Progress {
             done: 0,
             total: None,
             message: message.to_owned(),
         });
+    }
+}
+
+/// What comes from a stream, as text that may be shown.
+struct Said {
+    decoder: Decoder,
+    masking: Masking,
+}
+
+impl Said {
+    fn new(mask: &Mask) -> Self {
+        Self {
+            decoder: Decoder::default(),
+            masking: mask.stream(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> String {
+        self.masking.push(&self.decoder.push(bytes))
+    }
+
+    fn finish(mut self) -> String {
+        let rest = self.decoder.finish();
+        let mut text = self.masking.push(&rest);
+        text.push_str(&self.masking.finish());
+        text
     }
 }
 

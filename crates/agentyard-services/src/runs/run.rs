@@ -1,5 +1,7 @@
 //! One run: its events, and who attends it.
 
+use std::any::Any;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::log::{Log, RunHappening};
+use super::spool::Spool;
 
 /// One run.
 pub(super) struct Run {
@@ -16,6 +19,9 @@ pub(super) struct Run {
     /// Who started it.
     pub(super) subject: Subject,
     log: Mutex<Log>,
+    spool: Mutex<Spool>,
+    /// What came of it beside its end, for whoever knows what that is.
+    result: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
     /// The number of the newest event.
     newest: watch::Sender<u64>,
     presence: watch::Sender<Presence>,
@@ -35,7 +41,7 @@ struct Presence {
 
 impl Run {
     /// A run that has not begun yet. Who starts it attends it, and is not waited for when it leaves.
-    pub(super) fn started_by(caller: &Caller) -> Attendance {
+    pub(super) fn started_by(caller: &Caller, spool: PathBuf) -> Attendance {
         let presence = Presence {
             attending: 0,
             expected_until: Instant::now(),
@@ -46,6 +52,8 @@ impl Run {
             tenant: caller.tenant,
             subject: caller.subject.clone(),
             log: Mutex::default(),
+            spool: Mutex::new(Spool::new(spool)),
+            result: Mutex::default(),
             newest: watch::Sender::new(0),
             presence: watch::Sender::new(presence),
             ended_at: Mutex::default(),
@@ -56,6 +64,9 @@ impl Run {
     /// Writes down what happened.
     pub(super) fn tell(&self, happening: RunHappening) {
         let is_end = happening.is_end();
+        if let RunHappening::Output { stream, text, .. } = &happening {
+            self.spool().push(*stream, text);
+        }
         let last = {
             let mut log = self.log();
             log.push(happening);
@@ -69,6 +80,21 @@ impl Run {
 
     pub(super) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn spool(&self) -> MutexGuard<'_, Spool> {
+        self.spool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what came of it.
+    pub(super) fn set_result(&self, result: Arc<dyn Any + Send + Sync>) {
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+
+    /// What came of it, when that is of this kind.
+    pub(super) fn result<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        result.and_then(|result| result.downcast().ok())
     }
 
     /// Is told of every new event.

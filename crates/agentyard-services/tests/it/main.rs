@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod environments;
+mod executions;
+mod fake_surreal;
 mod package_index;
 mod repos;
 mod runs;
+mod secrets;
 mod workspace_changes;
 mod workspace_conflicts;
 mod workspace_keeping;

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use agentyard_model::{Caller, Permission, Permissions, RunId, TenantId};
-use agentyard_sandbox::Limits;
+use agentyard_model::{
+    Caller, ExecutionFilter, PageRequest, Permission, Permissions, RunId, Secret, TenantId,
+};
+use agentyard_sandbox::{Limits, Network};
 use agentyard_services::{
     CommandRequest, Error, ErrorKind, Followed, Following, MakeRequest, OutputStream, Place, Progress,
     Result, RunAnswer, RunEnd, RunHappening, RunSettings, Step, Waiting,
@@ -415,6 +417,92 @@ async fn a_hundred_megabytes_are_kept_in_bounds() {
     }
     assert!(missed > 0);
     assert!(bytes < 5_000_000, "{bytes}");
+}
+
+#[tokio::test]
+async fn a_secret_reaches_the_command_and_nobody_else() {
+    let yard = Yard::new().await;
+    let (secrets, name) = (&yard.platform.services.secrets, "API_TOKEN");
+    let secret = Secret::new("hunter22-and-more");
+    secrets
+        .set(&yard.caller, &name.parse().unwrap(), &secret)
+        .await
+        .unwrap();
+    // In two pieces, encoded, and in a file that only the command could have written.
+    let script = "printf hunter22-an; sleep 0.05; echo d-more; printf %s \"$API_TOKEN\" | base64 >&2; \
+                  printf %s \"$API_TOKEN\" > got; echo hunter22-and-more-typed";
+    let request = CommandRequest {
+        secrets: vec![name.parse().unwrap()],
+        ..yard.shell(script)
+    };
+    let answer = yard.run(request).await.unwrap();
+    assert_eq!(fs::read_to_string(yard.file("got")).unwrap(), secret.expose());
+    let output = yard
+        .platform
+        .services
+        .runs
+        .output(&yard.caller, answer.run, OutputStream::Stdout, 0, 10_000)
+        .unwrap();
+    let page = PageRequest::new(None, None);
+    let recorded = || async {
+        let executions = &yard.platform.services.executions;
+        let listed = executions
+            .list(&yard.caller, ExecutionFilter::default(), &page)
+            .await;
+        listed.unwrap().items.into_iter().next()
+    };
+    let record = loop {
+        if let Some(record) = recorded().await {
+            break record;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert_eq!(record.operation, "run_command");
+    assert_eq!(record.exit_code, Some(0));
+    let seen = format!("{answer:?} {} {record:?}", String::from_utf8_lossy(&output.bytes));
+    for spelling in ["hunter22", "aHVudGVyMjItYW5kLW1vcmU"] {
+        assert!(!seen.contains(spelling), "{seen}");
+    }
+    // Who may not use secrets is not granted any.
+    let weak = Caller {
+        permissions: Permissions::ALL.without([Permission::SecretRead].into_iter().collect()),
+        ..Caller::local()
+    };
+    let request = CommandRequest {
+        secrets: vec![name.parse().unwrap()],
+        ..yard.shell("echo \"$API_TOKEN\"")
+    };
+    let (waiting, progress) = (Waiting::default(), Progress::ignored());
+    let runs = &yard.platform.services.runs;
+    let refused = runs.run_command(&weak, request, waiting, &progress).await;
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Forbidden);
+}
+
+#[tokio::test]
+async fn more_network_than_is_allowed_is_refused() {
+    for (most, asked, is_allowed) in [
+        (Network::None, Network::Registry, false),
+        (Network::Registry, Network::Full, false),
+        (Network::Registry, Network::None, true),
+    ] {
+        let settings = RunSettings {
+            network: most,
+            ..run_settings()
+        };
+        let yard = Yard::with(settings).await;
+        let request = CommandRequest {
+            network: Some(asked),
+            ..yard.shell("true")
+        };
+        match yard.run(request).await {
+            Ok(_) => assert!(is_allowed, "{asked:?}"),
+            Err(error) => {
+                assert!(!is_allowed, "{error}");
+                assert_eq!(error.kind(), ErrorKind::Forbidden);
+                assert!(error.hints()[0].contains("sandbox.network"), "{error:?}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

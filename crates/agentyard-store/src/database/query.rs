@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use agentyard_model::{
-    AuditId, JobId, Permissions, RepoId, RepoName, RoleName, TenantId, TenantName, Timestamp, TokenId,
-    TokenName, Toolsets, UserId, UserName, WorkspaceId,
+    AuditId, ExecutionId, JobId, Permissions, RepoId, RepoName, RoleName, SecretName, TenantId, TenantName,
+    Timestamp, TokenId, TokenName, Toolsets, UserId, UserName, WorkspaceId,
 };
 use sqlx::{AssertSqlSafe, Encode, Type};
 
@@ -138,6 +138,18 @@ impl From<u64> for Value {
     }
 }
 
+impl From<Option<u64>> for Value {
+    fn from(integer: Option<u64>) -> Self {
+        integer.map_or(Self::Integer(None), Self::from)
+    }
+}
+
+impl From<Option<i32>> for Value {
+    fn from(integer: Option<i32>) -> Self {
+        Self::Integer(integer.map(i64::from))
+    }
+}
+
 impl From<Option<&str>> for Value {
     fn from(text: Option<&str>) -> Self {
         Self::Text(text.map(str::to_owned))
@@ -178,6 +190,7 @@ macro_rules! text {
 text!(
     String,
     AuditId,
+    ExecutionId,
     JobId,
     RepoId,
     TenantId,
@@ -185,5 +198,5 @@ text!(
     UserId,
     WorkspaceId
 );
-text!(RepoName, RoleName, TenantName, TokenName, UserName);
+text!(RepoName, RoleName, SecretName, TenantName, TokenName, UserName);
 text!(Permissions, Toolsets);

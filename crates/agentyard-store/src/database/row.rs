@@ -37,6 +37,14 @@ impl Row {
         u32::try_from(self.integer(column)?).map_err(|error| unreadable(column, error))
     }
 
+    /// A small number, or none.
+    pub(crate) fn optional_number(&self, column: &'static str) -> Result<Option<i32>> {
+        self.optional_integer(column)?
+            .map(i32::try_from)
+            .transpose()
+            .map_err(|error| unreadable(column, error))
+    }
+
     /// A size, or none.
     pub(crate) fn optional_size(&self, column: &'static str) -> Result<Option<u64>> {
         self.optional_integer(column)?

@@ -13,7 +13,7 @@ use agentyard_testkit::on_both_databases;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
-const ALL: [AppliedMigration; 3] = [
+const ALL: [AppliedMigration; 5] = [
     AppliedMigration {
         version: 1,
         name: "foundation",
@@ -25,6 +25,14 @@ const ALL: [AppliedMigration; 3] = [
     AppliedMigration {
         version: 3,
         name: "workspaces",
+    },
+    AppliedMigration {
+        version: 4,
+        name: "executions",
+    },
+    AppliedMigration {
+        version: 5,
+        name: "secrets",
     },
 ];
 

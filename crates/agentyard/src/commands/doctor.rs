@@ -3,23 +3,29 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
+use agentyard_sandbox::Enforcement;
 use serde_json::json;
 
-use crate::doctor::{Examination, Look, examine};
+use crate::doctor::{Examination, Look, TriedSandbox, examine};
 use crate::exit::Failure;
 use crate::namespace;
 use crate::platform::{self, Setting};
-use crate::{render, runtime};
+use crate::{render, runtime, sandboxing};
 
 /// Looks, and says whether everything works that is needed.
 pub(crate) fn doctor(setting: &Setting) -> Result<ExitCode, Failure> {
     let config = setting.config(Vec::new())?;
     let data_dir = config.data_dir().map_err(|error| error.to_string());
     let store = platform::store_if_needed(&config);
-    let reached = runtime::one_thread()?.block_on(async {
+    let sandbox = sandboxing::chosen(&setting.environment, &config.settings)?.sandbox;
+    let (reached, enforcement) = runtime::one_thread()?.block_on(async {
         let reached = store.ping().await;
         store.close().await;
-        reached
+        let enforcement = match &sandbox {
+            Some(sandbox) => sandbox.enforcement().await,
+            None => Enforcement::default(),
+        };
+        (reached, enforcement)
     });
     let engine = if config.settings.store.url.is_some() {
         "PostgreSQL"
@@ -35,7 +41,11 @@ pub(crate) fn doctor(setting: &Setting) -> Result<ExitCode, Failure> {
         environment: &setting.environment,
         data_dir,
         workspaces: &config.settings.workspaces,
-        allow_host: config.settings.sandbox.allow_host,
+        sandbox: TriedSandbox {
+            backend: sandbox.map(|sandbox| sandbox.backend()),
+            enforcement,
+            allow_weaker: config.settings.sandbox.allow_weaker,
+        },
         trial: namespace::trial().ok(),
         database,
     });

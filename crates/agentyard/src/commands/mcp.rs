@@ -14,6 +14,7 @@ use crate::exit::Failure;
 use crate::namespace;
 use crate::platform::{self, Setting};
 use crate::runtime;
+use crate::sandboxing;
 use crate::telemetry::Face;
 
 /// Serves the agent that started this process until it closes its side.
@@ -45,7 +46,7 @@ pub(crate) fn serve(setting: &Setting, selection: &SelectionArgs) -> Result<Exit
         WorkingDirectories::of_process(platform::current_directory()?),
         selection,
     )?;
-    platform::warn_of_host(&config.settings);
+    sandboxing::warn_of_host(&setting.environment, &config.settings);
     let services = Arc::clone(&platform.services);
     let server = McpServer::for_process(platform, Caller::local());
     runtime.block_on(async {

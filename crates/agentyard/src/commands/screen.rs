@@ -67,11 +67,20 @@ impl Screen {
             if self.json {
                 self.show_json("complete", end)?;
             }
-            if end["timed_out"] == true {
-                render::warning("its time was up, so it was ended")?;
+            for (field, warning) in [
+                ("timed_out", "its time was up, so it was ended"),
+                ("output_limit_reached", "it said too much, so it was ended"),
+                ("memory_limit_reached", "it used too much memory, so it was ended"),
+                ("disk_limit_reached", "it wrote too much, so it was ended"),
+            ] {
+                if end[field] == true {
+                    render::warning(warning)?;
+                }
             }
-            if end["output_limit_reached"] == true {
-                render::warning("it said too much, so it was ended")?;
+            if let Some(package) = end["missing_package"]["package"].as_str() {
+                render::warning(&format!(
+                    "`agentyard exec install {package}` installs what it misses"
+                ))?;
             }
             Ok(exit_code(end))
         })

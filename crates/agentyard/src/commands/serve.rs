@@ -20,6 +20,7 @@ use crate::exit::Failure;
 use crate::namespace;
 use crate::platform::{self, Setting};
 use crate::runtime;
+use crate::sandboxing;
 use crate::telemetry::{Face, Telemetry};
 
 /// What the administrator's first token is called.
@@ -35,7 +36,7 @@ pub(crate) fn serve(setting: &Setting, arguments: &ServeArgs) -> Result<ExitCode
     let runtime = runtime::all_threads()?;
     let telemetry = setting.start_telemetry(&config, Face::Server)?;
     namespace::log(setting);
-    platform::warn_of_host(&config.settings);
+    sandboxing::warn_of_host(&setting.environment, &config.settings);
     runtime.block_on(run(setting, &config, arguments, &telemetry))?;
     telemetry.shutdown();
     Ok(ExitCode::SUCCESS)

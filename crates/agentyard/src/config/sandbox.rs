@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use agentyard_sandbox::{Limits, Network};
+use agentyard_model::Secret;
+use agentyard_sandbox::{IMAGE_REGISTRIES, Limits, Network, SANDBOX_USER};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const MEBIBYTE: u64 = 1024 * 1024;
 
 /// Where commands run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SandboxSettings {
     /// How commands and code are isolated. `auto` is bubblewrap; where that is not installed, commands are refused, or
@@ -27,9 +28,10 @@ pub(crate) struct SandboxSettings {
     /// Hosts of package registries that `registry` reaches beside the public ones: `pypi.example.org`, `*.example.org`,
     /// each with `:port` when it is an unusual one. A host that is listed itself may have a private address.
     pub(crate) registries: Vec<String>,
-    /// A proxy through which the network is reached, as `http://host:port`.
+    /// The proxy through which this machine itself reaches the Internet, as `http://host:port`, with user and password
+    /// where it asks for them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) proxy: Option<String>,
+    pub(crate) proxy: Option<Secret>,
     /// How much memory all processes of one command may use together, in MiB.
     pub(crate) memory_mb: u64,
     /// How many processes and threads one command may have.
@@ -46,6 +48,8 @@ pub(crate) struct SandboxSettings {
     pub(crate) read_only: Vec<PathBuf>,
     /// The image in which commands run with `backend = "podman"`, when neither session nor project names one.
     pub(crate) image: String,
+    /// The registries that images may come from.
+    pub(crate) image_registries: Vec<String>,
     /// Commands that prepare that image, one after the other; what comes of them is kept as a layer.
     pub(crate) setup: Vec<String>,
 }
@@ -57,7 +61,7 @@ impl Default for SandboxSettings {
             backend: SandboxBackend::Auto,
             allow_host: false,
             allow_weaker: false,
-            user: 61_184,
+            user: SANDBOX_USER,
             network: NetworkAccess::Registry,
             registries: Vec::new(),
             proxy: None,
@@ -69,6 +73,7 @@ impl Default for SandboxSettings {
             open_files: limits.open_files,
             read_only: Vec::new(),
             image: "docker.io/library/debian:stable-slim".to_owned(),
+            image_registries: IMAGE_REGISTRIES.iter().map(|host| (*host).to_owned()).collect(),
             setup: Vec::new(),
         }
     }

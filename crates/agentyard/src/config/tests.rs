@@ -9,7 +9,7 @@ fn every_alias_sets_a_key_that_exists() {
     let known = |key: &str| keys.iter().any(|known| known == key);
     for alias in OWN.iter().chain(ALIASES) {
         match alias.effect {
-            Effect::Sets(key) | Effect::Converts(key, _, _) => {
+            Effect::Sets(key) | Effect::Converts(key, _, _) | Effect::SetsOneOf(key, _) => {
                 assert!(known(key), "{} sets {key}", alias.name);
             }
             Effect::ListenHost | Effect::ListenPort => assert!(known("http.listen")),
@@ -176,4 +176,36 @@ fn the_reference_names_every_key_and_variable() {
     ] {
         assert!(reference.contains(row), "{row}\n{reference}");
     }
+}
+
+#[test]
+fn the_variables_of_the_code_executor_set_where_code_runs() {
+    let exec = |variables: &[(&str, &str)]| {
+        load(&Environment::of(variables), None, &[])
+            .unwrap()
+            .settings
+            .exec
+    };
+    let set = exec(&[
+        ("CODE_STORAGE_DIR", "/srv/code"),
+        ("ENV_TYPE", "venv-uv"),
+        ("CONDA_ENV_NAME", "science"),
+        ("VENV_PATH", "/srv/venv"),
+        ("UV_VENV_PATH", "/srv/uv"),
+    ]);
+    assert_eq!(set.code_storage_dir, Some(PathBuf::from("/srv/code")));
+    assert_eq!(set.environment, EnvironmentType::VenvUv);
+    assert_eq!(set.conda_env_name.as_deref(), Some("science"));
+    assert_eq!(set.venv_path, Some(PathBuf::from("/srv/venv")));
+    assert_eq!(set.uv_venv_path, Some(PathBuf::from("/srv/uv")));
+    // Somebody else's variable of that name is no reason not to start.
+    assert_eq!(exec(&[("ENV_TYPE", "production")]), ExecSettings::default());
+}
+
+#[test]
+fn the_sandbox_is_on_and_narrow_unless_somebody_says_otherwise() {
+    let settings = SandboxSettings::default();
+    assert_eq!(settings.backend, SandboxBackend::Auto);
+    assert!(!settings.allow_host && !settings.allow_weaker);
+    assert_eq!(settings.limits(), agentyard_sandbox::Limits::default());
 }

@@ -1,3 +1,5 @@
+use agentyard_sandbox::Enforcement;
+
 use super::*;
 
 fn row(finding: Finding, needed: bool) -> Row {
@@ -83,7 +85,11 @@ fn this_machine_can_be_examined() {
         environment: &Environment::of(&[("PATH", path)]),
         data_dir: Ok(directory.path()),
         workspaces: &WorkspaceSettings::default(),
-        allow_host: false,
+        sandbox: TriedSandbox {
+            backend: None,
+            enforcement: Enforcement::default(),
+            allow_weaker: false,
+        },
         trial: None,
         database: Ok("SQLite".to_owned()),
     });
@@ -96,7 +102,7 @@ fn this_machine_can_be_examined() {
             "data directory",
             "git confinement",
             "workspaces",
-            "commands",
+            "sandbox",
             "user namespaces",
             "bubblewrap",
             "cgroups",
@@ -105,6 +111,7 @@ fn this_machine_can_be_examined() {
             "podman",
             "python3",
             "uv",
+            "conda",
             "node",
             "kubectl",
             "cluster",

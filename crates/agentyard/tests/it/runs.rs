@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
@@ -12,8 +13,13 @@ use serde_json::{Value, json};
 
 use crate::support::{PATIENCE, Place, Server, StdioClient, content, text};
 
-/// Allows commands on the host.
-const ALLOWED: &str = "sandbox.allow_host=true";
+/// Runs commands on the host, where their process numbers are those that a test sees.
+const ON_HOST: [&str; 4] = [
+    "--set",
+    "sandbox.backend=host",
+    "--set",
+    "sandbox.allow_host=true",
+];
 
 /// Waits for a file called `go`.
 const WAIT_FOR_GO: &str = "until test -e go; do sleep 0.01; done";
@@ -45,13 +51,14 @@ impl Yard {
 
     /// The command line, in the repository.
     fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = self.place.command(&[&["--set", ALLOWED], arguments].concat());
+        let mut command = self.place.command(&[&ON_HOST, arguments].concat());
         command.current_dir(self.repository.path()).output().unwrap()
     }
 
     fn serve(&self, settings: &[&str]) -> Server {
-        let (root, allowed) = (self.root(), ["--auth", "none", "--set", ALLOWED, "--root"]);
-        Server::start(&self.place, &[&allowed[..], &[root.as_str()], settings].concat())
+        let root = self.root();
+        let options = ["--auth", "none", "--root", root.as_str()];
+        Server::start(&self.place, &[&options, &ON_HOST[..], settings].concat())
     }
 
     /// Asks for a script to be run, and for its events.
@@ -179,9 +186,9 @@ fn lives(number: u32) -> bool {
 }
 
 #[test]
-fn commands_are_refused_unless_the_host_is_allowed() {
+fn commands_are_refused_on_a_host_that_is_not_allowed() {
     let yard = Yard::new();
-    let mut command = yard.place.command(&["make"]);
+    let mut command = yard.place.command(&["--set", "sandbox.backend=host", "make"]);
     let output = command.current_dir(yard.repository.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(
@@ -189,6 +196,30 @@ fn commands_are_refused_unless_the_host_is_allowed() {
         "{}",
         text(&output.stderr)
     );
+}
+
+#[test]
+fn commands_run_in_a_sandbox_when_nobody_says_otherwise() {
+    let yard = Yard::new();
+    let script = "pwd; echo $HOME; ls -A; echo made > new; id -u; echo kept > $HOME/cache";
+    let run = |script: &str| {
+        let mut command = yard.place.command(&["run", "command", "--", "sh", "-c", script]);
+        command.current_dir(yard.repository.path()).output().unwrap()
+    };
+    let output = run(script);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[..2], ["/workspace", "/home/agent"], "{said}");
+    assert!(lines.contains(&"Makefile"), "{said}");
+    assert_ne!(lines.last(), Some(&"0"), "nothing inside is root");
+    // What it wrote belongs to whom the tree belongs.
+    let owner = |name: &str| fs::metadata(yard.file(name)).unwrap().uid();
+    assert_eq!(fs::read_to_string(yard.file("new")).unwrap(), "made\n");
+    assert_eq!(owner("new"), owner("Makefile"));
+    // The git directory and the host are not there; the home directory stays.
+    let output = run("cat $HOME/cache; cat .git/HEAD; cat /etc/shadow; test -w /usr && echo open; true");
+    assert_eq!(text(&output.stdout), "kept\n", "{}", text(&output.stderr));
 }
 
 #[test]
@@ -331,7 +362,7 @@ fn a_killed_command_line_takes_its_command_along() {
     let yard = Yard::new();
     let mut command = yard
         .place
-        .command(&["run", "command", "--set", ALLOWED, "--", "sh", "-c", FOR_EVER]);
+        .command(&[&["run", "command"], &ON_HOST[..], &["--", "sh", "-c", FOR_EVER]].concat());
     command.current_dir(yard.repository.path());
     let mut child = command
         .stdout(Stdio::null())
@@ -347,7 +378,7 @@ fn a_killed_command_line_takes_its_command_along() {
 #[test]
 fn mcp_shows_lines_waits_on_and_cancels() {
     let yard = Yard::new();
-    let mut client = StdioClient::initialized(&yard.place, yard.repository.path(), &["--set", ALLOWED]);
+    let mut client = StdioClient::initialized(&yard.place, yard.repository.path(), &ON_HOST);
     let script = format!("echo one; echo 'a line'; {WAIT_FOR_GO}; echo two");
     let arguments = json!({ "command": ["sh", "-c", script], "wait_ms": 0 });
     let begun = content(&client.call(2, "run_command", arguments));

@@ -83,14 +83,7 @@ fn an_agent_works_in_a_workspace_over_stdio() {
 fn a_branch_has_its_addresses_over_rest() {
     let (place, repository) = (Place::new(), repository());
     let root = repository.path().display().to_string();
-    let options = [
-        "--auth",
-        "none",
-        "--set",
-        "sandbox.allow_host=true",
-        "--root",
-        &root,
-    ];
+    let options = ["--auth", "none", "--root", &root];
     let server = Server::start(&place, &options);
     let added = rest(
         &server,

@@ -84,6 +84,11 @@ impl Tree {
     }
 }
 
+/// Asks everybody below a process to end.
+pub(super) fn ask_to_end(ancestor: Pid) {
+    signal_all(&descendants(ancestor), Signal::TERM);
+}
+
 /// Kills all processes of a session.
 pub(super) fn kill_session(session: i32) {
     let members: Vec<Process> = processes()

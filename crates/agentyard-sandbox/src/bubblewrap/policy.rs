@@ -1,0 +1,255 @@
+//! From a command to what bubblewrap is told: decided here, done by the leader. Nothing here looks at the machine.
+
+use std::path::{Path, PathBuf};
+
+use super::plan::{Argument, Plan, Rlimits, Source, Stage};
+use super::system::Shown;
+use crate::command::{Access, Command, CommandError, Limits, Network};
+
+/// Where the home directory is.
+pub(crate) const HOME: &str = "/home/agent";
+
+/// Where a proxy listens for commands that may reach others.
+pub(crate) const PROXY_PORT: u16 = 3128;
+
+/// How much fits into the directories for sockets and the like.
+const RUN_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What was found out about the machine and about the command's directories.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) bwrap: &'a Path,
+    pub(crate) shown: &'a [Shown],
+    /// As whom the command runs: user and group.
+    pub(crate) identity: (u32, u32),
+    /// Whether root prepares the sandbox, and so may mount what that user cannot reach.
+    pub(crate) is_root: bool,
+    /// For each of the command's mounts, the place of a user namespace among the descriptors that shows its files as
+    /// the command's own.
+    pub(crate) owners: Vec<Option<usize>>,
+    /// What of the hidden is there.
+    pub(crate) hidden: Vec<(PathBuf, Hidden)>,
+    /// The groups that limit it, if there are any: those to be in, and those to go back to.
+    pub(crate) groups: Option<(Vec<PathBuf>, Vec<PathBuf>)>,
+    pub(crate) role: Role,
+}
+
+/// What there is to hide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hidden {
+    Directory,
+    File,
+}
+
+/// What a sandbox is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A command of somebody we do not trust.
+    Command,
+    /// A process of ours that makes the same walls anew for each of its children, and is trusted with the means.
+    Keeper,
+}
+
+/// What a keeper may do, in its own user namespace: make namespaces and mounts, give up rights for its children, and
+/// start a network without anybody in it.
+const KEEPER_RIGHTS: &[&str] = &[
+    "CAP_SYS_ADMIN",
+    "CAP_SETPCAP",
+    "CAP_NET_ADMIN",
+    "CAP_SYS_CHROOT",
+    "CAP_SETUID",
+    "CAP_SETGID",
+];
+
+/// The whole plan for a command. Its mounts' descriptors come first among those that the leader gets.
+pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, CommandError> {
+    let mut words = Words::default();
+    words.all(&[
+        "--unshare-all",
+        "--unshare-user",
+        "--die-with-parent",
+        "--new-session",
+    ]);
+    words.all(&["--hostname", "sandbox", "--cap-drop", "ALL"]);
+    match facts.role {
+        Role::Command => {
+            words.all(&["--seccomp"]);
+            words.push(Argument::Filter);
+        }
+        Role::Keeper => {
+            for right in KEEPER_RIGHTS {
+                words.all(&["--cap-add", right]);
+            }
+        }
+    }
+    words.system(facts);
+    words.identity(facts.identity);
+    words.all(&["--proc", "/proc", "--dev", "/dev"]);
+    words.memory(&command.limits);
+    words.mounts(command, facts)?;
+    for (path, kind) in &facts.hidden {
+        words.hide(path_text(path)?, *kind);
+    }
+    words.all(&["--remount-ro", "/dev", "--remount-ro", "/"]);
+    words.environment(command);
+    words.all(&["--chdir", path_text(&command.directory)?]);
+    let (join, leave) = facts.groups.clone().unwrap_or_default();
+    let mut line = vec![command.program.clone()];
+    line.extend(command.arguments.iter().cloned());
+    Ok(Plan {
+        bwrap: facts.bwrap.to_owned(),
+        user: facts.is_root.then_some(facts.identity),
+        stages: words.stages,
+        arguments: words.arguments,
+        command: line,
+        rlimits: rlimits(&command.limits, join.is_empty()),
+        join,
+        leave,
+        listen: (command.network != Network::None).then_some(PROXY_PORT),
+    })
+}
+
+fn rlimits(limits: &Limits, without_groups: bool) -> Rlimits {
+    Rlimits {
+        file_bytes: limits.file_bytes,
+        open_files: limits.open_files,
+        data_bytes: without_groups.then_some(limits.memory_bytes),
+        processes: without_groups.then_some(u64::from(limits.processes)),
+    }
+}
+
+fn path_text(path: &Path) -> Result<&str, CommandError> {
+    path.to_str().ok_or_else(|| CommandError::Refused {
+        reason: format!("the path {} is not text", path.display()),
+        remedy: "use names in UTF-8".to_owned(),
+    })
+}
+
+/// The command line of bubblewrap as it grows.
+#[derive(Debug, Default)]
+struct Words {
+    arguments: Vec<Argument>,
+    stages: Vec<Stage>,
+}
+
+impl Words {
+    fn push(&mut self, argument: Argument) {
+        self.arguments.push(argument);
+    }
+
+    fn all(&mut self, words: &[&str]) {
+        let words = words.iter().map(|word| Argument::Word((*word).to_owned()));
+        self.arguments.extend(words);
+    }
+
+    fn stage(&mut self, source: Source, owners: Option<usize>) -> Argument {
+        self.stages.push(Stage { source, owners });
+        Argument::Stage(self.stages.len() - 1)
+    }
+
+    fn system(&mut self, facts: &Facts<'_>) {
+        for shown in facts.shown {
+            match shown {
+                Shown::Open(path) => self.all(&["--ro-bind", path, path]),
+                Shown::Closed(path) if !facts.is_root => self.all(&["--ro-bind-try", path, path]),
+                Shown::Closed(path) => {
+                    let stage = self.stage(Source::Path(path.clone()), None);
+                    self.all(&["--ro-bind"]);
+                    self.push(stage);
+                    self.all(&[path]);
+                }
+                Shown::Copy(path) => self.file(Argument::File(path.clone()), path),
+                Shown::Link { at, to } => self.all(&["--symlink", to, at]),
+            }
+        }
+    }
+
+    /// Names for the command's user, and for itself.
+    fn identity(&mut self, (user, group): (u32, u32)) {
+        let passwd = format!(
+            "root:x:0:0:root:/root:/sbin/nologin\nagent:x:{user}:{group}:agent:{HOME}:/bin/sh\n\
+             nobody:x:65534:65534:nobody:/:/sbin/nologin\n"
+        );
+        let groups = format!("root:x:0:\nagent:x:{group}:\nnogroup:x:65534:\n");
+        let hosts = "127.0.0.1 localhost sandbox\n::1 localhost\n".to_owned();
+        self.file(Argument::Text(passwd), "/etc/passwd");
+        self.file(Argument::Text(groups), "/etc/group");
+        self.file(Argument::Text(hosts), "/etc/hosts");
+    }
+
+    fn file(&mut self, content: Argument, at: &str) {
+        self.all(&["--perms", "0444", "--file"]);
+        self.push(content);
+        self.all(&[at]);
+    }
+
+    /// Directories in memory, of which a command cannot have more than it may have of memory as a whole.
+    fn memory(&mut self, limits: &Limits) {
+        let most = limits.memory_bytes.min(limits.disk_bytes);
+        self.tmpfs("/tmp", most, "1777");
+        self.tmpfs("/dev/shm", most, "1777");
+        self.tmpfs("/run", most.min(RUN_BYTES), "0755");
+        self.all(&["--dir", "/var"]);
+        self.all(&["--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp"]);
+    }
+
+    fn tmpfs(&mut self, at: &str, size: u64, mode: &str) {
+        self.all(&["--perms", mode, "--size", &size.max(1).to_string(), "--tmpfs", at]);
+    }
+
+    fn mounts(&mut self, command: &Command, facts: &Facts<'_>) -> Result<(), CommandError> {
+        if !command.mounts.iter().any(|mount| mount.at == Path::new(HOME)) {
+            self.tmpfs(
+                HOME,
+                command.limits.memory_bytes.min(command.limits.disk_bytes),
+                "0700",
+            );
+        }
+        for (place, mount) in command.mounts.iter().enumerate() {
+            let source = if facts.is_root {
+                let owners = facts.owners.get(place).copied().flatten();
+                self.stage(Source::Descriptor(place), owners)
+            } else {
+                Argument::PathOf(place)
+            };
+            self.all(&[match mount.access {
+                Access::ReadOnly => "--ro-bind",
+                Access::ReadWrite => "--bind",
+            }]);
+            self.push(source);
+            self.all(&[path_text(&mount.at)?]);
+        }
+        Ok(())
+    }
+
+    /// Puts something empty, that cannot be written to, over what is to be hidden.
+    fn hide(&mut self, path: &str, kind: Hidden) {
+        match kind {
+            Hidden::Directory => {
+                self.tmpfs(path, 4096, "0555");
+                self.all(&["--remount-ro", path]);
+            }
+            Hidden::File => {
+                self.all(&["--perms", "0444", "--ro-bind-data"]);
+                self.push(Argument::Text(String::new()));
+                self.all(&[path]);
+            }
+        }
+    }
+
+    fn environment(&mut self, command: &Command) {
+        for (name, value) in &command.environment {
+            self.all(&["--setenv", name, value]);
+        }
+        if command.network == Network::None {
+            return;
+        }
+        let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
+            self.all(&["--setenv", name, &proxy]);
+        }
+        for name in ["NO_PROXY", "no_proxy"] {
+            self.all(&["--setenv", name, "localhost,127.0.0.1,::1"]);
+        }
+    }
+}

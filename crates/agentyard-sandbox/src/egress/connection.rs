@@ -1,0 +1,150 @@
+//! One connection of a program in a sandbox: requests in plain text, and at most one tunnel, which is its last.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, Uri};
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::copy_bidirectional;
+use tokio::net::TcpStream;
+
+use super::Tenancy;
+use super::destination::{Destination, Host};
+use super::meter::{Metered, Pulse};
+use super::refusal::Refusal;
+use super::registries::Way;
+use super::relay::{self, Relayed};
+use super::upstream::{Far, Outlet};
+use crate::command::Network;
+
+/// The least that the parser of requests works with.
+const MIN_HEADER_BYTES: usize = 8 * 1024;
+
+/// What is answered: our own words, or what came from outside.
+type Answer = Response<Either<Full<Bytes>, Relayed>>;
+
+struct Client {
+    tenancy: Arc<Tenancy>,
+    tunnel: Mutex<Option<Tunnel>>,
+}
+
+/// A tunnel that was promised, and begins when the promise was sent.
+struct Tunnel {
+    near: OnUpgrade,
+    far: Far,
+}
+
+/// Answers one connection until it ends, or is quiet for too long.
+pub(super) async fn serve(stream: TcpStream, tenancy: &Arc<Tenancy>) {
+    let pulse = Arc::new(Pulse::new());
+    let metered = Metered::new(stream, tenancy, &pulse);
+    let client = Client {
+        tenancy: Arc::clone(tenancy),
+        tunnel: Mutex::default(),
+    };
+    tokio::select! {
+        () = client.talk(metered) => {}
+        () = pulse.stops(tenancy.policy.bounds.idle) => {}
+    }
+}
+
+impl Client {
+    /// However it ends, there is nobody left to tell.
+    async fn talk(&self, stream: Metered) {
+        let bounds = &self.tenancy.policy.bounds;
+        let service = service_fn(|request| async { Ok::<_, Infallible>(self.answer(request).await) });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(bounds.header_time)
+            .max_buf_size(bounds.header_bytes.max(MIN_HEADER_BYTES))
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades()
+            .await;
+        let tunnel = self.tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Ok(()), Some(Tunnel { near, mut far })) = (served, tunnel)
+            && let Ok(near) = near.await
+        {
+            let _ = copy_bidirectional(&mut TokioIo::new(near), &mut far).await;
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let answered = if request.method() == Method::CONNECT {
+            self.open_tunnel(request).await
+        } else {
+            self.pass_on(request).await
+        };
+        answered.unwrap_or_else(|refusal| {
+            self.tenancy.remember(&refusal);
+            refusal.response().map(Either::Left)
+        })
+    }
+
+    async fn open_tunnel(&self, mut request: Request<Incoming>) -> Result<Answer, Refusal> {
+        let destination = destination(request.uri(), None)?;
+        let far = self.outlet(&destination, Way::Tunnel).await?.tunnel().await?;
+        let near = hyper::upgrade::on(&mut request);
+        *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(Tunnel { near, far });
+        Ok(Response::new(Either::Left(Full::default())))
+    }
+
+    async fn pass_on(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
+        if request.uri().scheme_str() != Some("http") {
+            return Err(Refusal::senseless(
+                request.uri().path(),
+                "this is a proxy; it takes CONNECT for https, and http with the whole address",
+            ));
+        }
+        let destination = destination(request.uri(), Some(80))?;
+        let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        if self.tenancy.network == Network::Registry && !only_reads {
+            return Err(Refusal::forbidden(
+                &destination,
+                "over plain http a registry is only read from; use https",
+            ));
+        }
+        let outlet = self.outlet(&destination, Way::Plain).await?;
+        Ok(relay::pass_on(outlet, request).await?.map(Either::Right))
+    }
+
+    async fn outlet<'a>(&'a self, destination: &'a Destination, way: Way) -> Result<Outlet<'a>, Refusal> {
+        let policy = &self.tenancy.policy;
+        let trust = policy
+            .registries
+            .permit(self.tenancy.network, destination, way)
+            .map_err(|reason| Refusal::forbidden(destination, reason))?;
+        Outlet::find(policy, destination, trust).await
+    }
+}
+
+/// Where a request wants to go. Who it says it is stays out of the address: that belongs into headers.
+fn destination(uri: &Uri, usual_port: Option<u16>) -> Result<Destination, Refusal> {
+    let senseless = |reason| {
+        let asked = uri.authority().map_or("", |authority| {
+            authority
+                .as_str()
+                .rsplit_once('@')
+                .map_or(authority.as_str(), |(_, host)| host)
+        });
+        Refusal::senseless(asked, reason)
+    };
+    let authority = uri
+        .authority()
+        .ok_or_else(|| senseless("there is no host in it"))?;
+    if authority.as_str().contains('@') {
+        return Err(senseless("there is a user in the address"));
+    }
+    let host = Host::parse(authority.host()).map_err(senseless)?;
+    let written = authority.as_str().len() > authority.host().len();
+    let port = if written { authority.port_u16() } else { usual_port };
+    let port = port
+        .filter(|port| *port != 0)
+        .ok_or_else(|| senseless("there is no port in it"))?;
+    Ok(Destination { host, port })
+}

@@ -1,0 +1,334 @@
+//! A command in a sandbox.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, geteuid, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
+    setrlimit,
+};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde::Deserialize;
+
+use super::message::{Descriptors, Report};
+use super::tree::{self, Tree};
+use super::{GRACE, Word, pid_of, wait};
+use crate::bubblewrap::{Argument, Plan, Rlimits, filter, staging};
+
+/// How often the end of what was asked to end is looked for.
+const INTERVAL: Duration = Duration::from_millis(5);
+
+/// Makes a sandbox, runs its command to its end, and tells how it ended.
+pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> io::Result<Report> {
+    let mut sandbox = match Confined::start(&plan, descriptors, server) {
+        Ok(Some(sandbox)) => sandbox,
+        Ok(None) => return Ok(Report::NotConfined { reason: None }),
+        Err(error) => {
+            let reason = Some(error.to_string());
+            return Ok(Report::NotConfined { reason });
+        }
+    };
+    let was_told = sandbox.watch(server)?;
+    sandbox.end()?;
+    Ok(match sandbox.exit_code() {
+        Some(code) => Report::Exited {
+            code: Some(code),
+            signal: None,
+        },
+        // It was ended before it could tell, or it never came to that.
+        None if was_told || sandbox.bwrap.signal().is_some() => Report::Exited {
+            code: None,
+            signal: sandbox.bwrap.signal().or(Some(Signal::KILL.as_raw())),
+        },
+        None => Report::NotConfined { reason: None },
+    })
+}
+
+/// A sandbox that was made.
+struct Confined {
+    /// bubblewrap itself, outside.
+    bwrap: Tree,
+    bwrap_ended: OwnedFd,
+    /// The first process inside; no other outlives it.
+    first: Pid,
+    first_ended: OwnedFd,
+    /// What bubblewrap tells of itself.
+    status: BufReader<File>,
+}
+
+impl Confined {
+    /// Nothing, when bubblewrap has ended at once, having said why.
+    fn start(plan: &Plan, descriptors: Descriptors, server: &UnixStream) -> io::Result<Option<Self>> {
+        let join = opened(&plan.join)?;
+        let leave = opened(&plan.leave)?;
+        if !plan.stages.is_empty() {
+            let told = |error| with(error, "what the command is to see could not be mounted");
+            staging::set_up(&plan.stages, &descriptors.others).map_err(told)?;
+        }
+        enter(&join)?;
+        set(&plan.rlimits)?;
+        let (status, status_end) = io::pipe()?;
+        let (block_end, block) = io::pipe()?;
+        let child = spawn(plan, descriptors, &status_end.into(), &block_end.into())?;
+        enter(&leave)?;
+        let bwrap = Tree::of(pid_of(&child)?);
+        let bwrap_ended = pidfd_open(bwrap.root(), PidfdFlags::empty())?;
+        let mut status = BufReader::new(File::from(OwnedFd::from(status)));
+        let mut line = String::new();
+        status.read_line(&mut line)?;
+        let Some(first) = serde_json::from_str(&line).ok().and_then(Status::child) else {
+            return Ok(None);
+        };
+        let first_ended = pidfd_open(first, PidfdFlags::empty())?;
+        rustix::io::ioctl_fionbio(status.get_ref(), true)?;
+        let listener = prepared(plan, first)?;
+        let number = first.as_raw_nonzero().get();
+        Report::Started { pid: number }.send(server, listener.as_ref().map(AsFd::as_fd))?;
+        // It waits for this before it starts the command.
+        let _ = File::from(OwnedFd::from(block)).write_all(b"g");
+        Ok(Some(Self {
+            bwrap,
+            bwrap_ended,
+            first,
+            first_ended,
+            status,
+        }))
+    }
+
+    /// Returns when the command has ended, or was ended because nobody wants it any more, and tells which.
+    fn watch(&mut self, server: &UnixStream) -> io::Result<bool> {
+        while !self.bwrap.root_has_ended() {
+            let word = wait(&self.bwrap_ended, server)?;
+            self.bwrap.reap();
+            match word {
+                Word::Look => {}
+                Word::Stop if self.bwrap.root_has_ended() => {}
+                Word::Stop => {
+                    self.ask_to_end();
+                    return Ok(true);
+                }
+                Word::Kill => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Asks everybody inside to end, and waits for a while.
+    fn ask_to_end(&mut self) {
+        tree::ask_to_end(self.first);
+        let deadline = Instant::now() + GRACE;
+        while !self.bwrap.root_has_ended() && Instant::now() < deadline {
+            std::thread::sleep(INTERVAL);
+            self.bwrap.reap();
+        }
+    }
+
+    /// Ends everybody inside, and returns when nobody is left.
+    fn end(&mut self) -> io::Result<()> {
+        // Whoever has ended needs no signal.
+        let _ = pidfd_send_signal(&self.first_ended, Signal::KILL);
+        until_ended(&self.first_ended)?;
+        until_ended(&self.bwrap_ended)?;
+        self.bwrap.reap();
+        Ok(())
+    }
+
+    /// What the command has ended with, if it was started and came to its end.
+    fn exit_code(&mut self) -> Option<i32> {
+        let mut rest = String::new();
+        // It does not wait, for whoever else may hold the other end.
+        let _ = self.status.read_to_string(&mut rest);
+        rest.lines()
+            .filter_map(|line| serde_json::from_str::<Status>(line).ok())
+            .find_map(|status| status.exit_code)
+    }
+}
+
+/// What bubblewrap tells of itself, in one line each.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Status {
+    child_pid: Option<i32>,
+    exit_code: Option<i32>,
+}
+
+impl Status {
+    fn child(self) -> Option<Pid> {
+        self.child_pid.and_then(Pid::from_raw)
+    }
+}
+
+/// Starts bubblewrap with nothing in its environment, since everybody inside can read that, and with its arguments in a
+/// file, since everybody outside could read them.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this crate is where commands are started"
+)]
+fn spawn(
+    plan: &Plan,
+    descriptors: Descriptors,
+    status: &OwnedFd,
+    block: &OwnedFd,
+) -> io::Result<std::process::Child> {
+    let mut inherited = Vec::new();
+    let mut words = vec!["--json-status-fd".to_owned(), inherit(status)?];
+    words.extend(["--block-fd".to_owned(), inherit(block)?]);
+    for argument in &plan.arguments {
+        words.push(word(argument, &descriptors.others, &mut inherited)?);
+    }
+    let mut arguments = Vec::new();
+    for word in &words {
+        if word.contains('\0') {
+            return Err(io::Error::other("an argument or variable has a NUL in it"));
+        }
+        arguments.extend_from_slice(word.as_bytes());
+        arguments.push(0);
+    }
+    let arguments = memory(&arguments)?;
+    let mut command = std::process::Command::new(&plan.bwrap);
+    command
+        .args(["--args", &inherit(&arguments)?, "--"])
+        .args(&plan.command)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(descriptors.stdin))
+        .stdout(Stdio::from(descriptors.stdout))
+        .stderr(Stdio::from(descriptors.stderr))
+        .process_group(0);
+    if let Some((user, group)) = plan.user {
+        // Supplementary groups are given up with it.
+        command.uid(user).gid(group);
+    }
+    let told = |error| with(error, &format!("{} could not be started", plan.bwrap.display()));
+    command.spawn().map_err(told)
+}
+
+fn word(argument: &Argument, descriptors: &[OwnedFd], inherited: &mut Vec<OwnedFd>) -> io::Result<String> {
+    let file = match argument {
+        Argument::Word(word) => return Ok(word.clone()),
+        Argument::Stage(number) => return text_of(staging::path_of(*number)),
+        Argument::PathOf(place) => {
+            let descriptor = descriptors.get(*place).ok_or(io::ErrorKind::InvalidData)?;
+            return text_of(std::fs::read_link(format!(
+                "/proc/self/fd/{}",
+                descriptor.as_raw_fd()
+            ))?);
+        }
+        Argument::Text(text) => memory(text.as_bytes())?,
+        Argument::Filter => memory(&filter()?)?,
+        // One that is gone since it was found is empty.
+        Argument::File(path) => File::open(path).or_else(|_| File::open("/dev/null"))?.into(),
+    };
+    let number = inherit(&file)?;
+    inherited.push(file);
+    Ok(number)
+}
+
+fn text_of(path: PathBuf) -> io::Result<String> {
+    let refuse = |path| io::Error::other(format!("the name of {path:?} is not text"));
+    path.into_os_string().into_string().map_err(refuse)
+}
+
+/// Lets a descriptor be inherited by the program that is started next, which this process does only once.
+fn inherit(descriptor: &OwnedFd) -> io::Result<String> {
+    fcntl_setfd(descriptor, FdFlags::empty())?;
+    Ok(descriptor.as_raw_fd().to_string())
+}
+
+fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create("data", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    io::Seek::rewind(&mut file)?;
+    Ok(file.into())
+}
+
+fn opened(lists: &[PathBuf]) -> io::Result<Vec<File>> {
+    let open = |path: &PathBuf| {
+        let opened = File::options().write(true).open(path);
+        opened.map_err(|error| with(error, &format!("{} could not be opened", path.display())))
+    };
+    lists.iter().map(open).collect()
+}
+
+/// Moves this process into groups.
+fn enter(lists: &[File]) -> io::Result<()> {
+    for mut list in lists {
+        let told = |error| with(error, "the group that limits the command could not be entered");
+        list.write_all(b"0").map_err(told)?;
+    }
+    Ok(())
+}
+
+/// Limits this process, and with it all that it starts.
+fn set(rlimits: &Rlimits) -> io::Result<()> {
+    lower(Resource::Core, 0)?;
+    lower(Resource::Fsize, rlimits.file_bytes)?;
+    lower(Resource::Nofile, rlimits.open_files)?;
+    if let Some(bytes) = rlimits.data_bytes {
+        lower(Resource::Data, bytes)?;
+    }
+    Ok(())
+}
+
+/// Lowers a limit for good; one that is lower already stays.
+fn lower(resource: Resource, to: u64) -> io::Result<()> {
+    let now = getrlimit(resource).maximum;
+    let least = now.map_or(to, |now| now.min(to));
+    Ok(setrlimit(resource, exactly(least))?)
+}
+
+fn exactly(value: u64) -> Rlimit {
+    Rlimit {
+        current: Some(value),
+        maximum: Some(value),
+    }
+}
+
+/// What can be done only when the sandbox is there, and must be done before the command starts.
+fn prepared(plan: &Plan, first: Pid) -> io::Result<Option<TcpListener>> {
+    if let Some(processes) = plan.rlimits.processes {
+        // Set any earlier, it would count everything that this user runs outside as well.
+        prlimit(Some(first), Resource::Nproc, exactly(processes))?;
+    }
+    let Some(port) = plan.listen else {
+        return Ok(None);
+    };
+    let told = |error| with(error, "no socket could be made in the sandbox");
+    listen_inside(first, port).map(Some).map_err(told)
+}
+
+/// A socket that listens in the network namespace of a process. This process stays there, where it needs nothing.
+fn listen_inside(process: Pid, port: u16) -> io::Result<TcpListener> {
+    let namespace = |kind: &str| File::open(format!("/proc/{process}/ns/{kind}"));
+    let (user, network) = (namespace("user")?, namespace("net")?);
+    if !geteuid().is_root() {
+        move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
+    }
+    move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
+    // The loopback interface may not be up yet, and there is no other.
+    TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
+}
+
+fn until_ended(process: &OwnedFd) -> io::Result<()> {
+    loop {
+        match poll(&mut [PollFd::new(process, PollFlags::IN)], None::<&Timespec>) {
+            Ok(1..) => return Ok(()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+fn with(error: io::Error, what: &str) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}

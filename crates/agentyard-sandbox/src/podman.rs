@@ -1,0 +1,466 @@
+//! Commands in containers, made by podman: each with an image of its own choice.
+//!
+//! Podman is asked over its socket, which is one of a service that is started at first use and ends with the server. A
+//! container is made, looked at from outside, and only then started: whether it sees the directories that were meant, and
+//! whether it has the program. Its network is empty; where it may reach registries, a listening socket is put into it
+//! (see [`crate::Egress`]).
+
+mod api;
+mod container;
+mod image;
+mod images;
+mod inside;
+mod output;
+mod seccomp;
+mod service;
+mod specification;
+mod usage;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit};
+use tokio::io::{AsyncWriteExt as _, split};
+use tokio::sync::Mutex;
+
+use crate::command::{Access, Command, CommandError, Event, Limits, Mount, Network};
+use crate::egress::Egress;
+use crate::leader::LeaderProgram;
+use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
+use container::{Afterwards, Contained, Container, Parts, Unstarted};
+pub use image::{IMAGE_REGISTRIES, ImageName, InvalidImage, choose_image};
+use images::Image;
+use inside::Inside;
+use service::{Service, first_process, refused};
+use specification::{Identity, Surroundings, search_path, specification};
+use usage::Meter;
+
+/// How long setting up an image may take.
+const SET_UP_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// How much of what set-up commands say is told when they fail.
+const MAX_SET_UP_WORDS: usize = 2000;
+
+/// The most commands that set up an image, and how long each may be.
+const MAX_SET_UP_COMMANDS: usize = 20;
+const MAX_SET_UP_COMMAND: usize = 2000;
+
+/// How many processes of one user there may be where the machine has no limit of its own.
+const MAX_USER_PROCESSES: u64 = 32_768;
+
+/// How podman is reached, and what containers are made of.
+#[derive(Debug, Clone)]
+pub struct PodmanSettings {
+    /// What a service of ours is led by.
+    pub leader: LeaderProgram,
+    /// The socket of a service that runs already, on this machine. Without one, a service is started.
+    pub socket: Option<PathBuf>,
+    /// Where a service of ours keeps its socket and its configuration; nobody else may write there.
+    pub directory: PathBuf,
+    /// The environment of a service of ours: `PATH`, `HOME`, `XDG_RUNTIME_DIR`.
+    pub environment: Vec<(String, String)>,
+    /// Options about where a service of ours keeps images, such as `--root=…`. Without any, where podman always does.
+    pub storage: Vec<String>,
+    /// As which user and group commands run when the server is root.
+    pub user: (u32, u32),
+    /// The image for commands.
+    pub image: ImageName,
+    /// Commands that are run in the image before it is first used, as root among users of its own.
+    pub setup: Vec<String>,
+    /// Whom set-up commands may talk to.
+    pub setup_network: Network,
+    /// The way out of containers.
+    pub egress: Egress,
+}
+
+/// Runs commands in containers.
+#[derive(Debug, Clone)]
+pub struct Podman {
+    settings: Arc<PodmanSettings>,
+    shared: Arc<Shared>,
+}
+
+/// What copies have in common.
+#[derive(Debug, Default)]
+struct Shared {
+    service: Mutex<Option<Arc<Service>>>,
+    /// Held while an image is fetched or set up, so that it happens once.
+    making_images: Mutex<()>,
+}
+
+/// What a container is started with beside its command.
+#[derive(Debug, Clone, Copy)]
+struct Circumstances<'a> {
+    image: &'a Image,
+    /// The name or id of the image that is run, which may have been made of the one above.
+    runs: &'a str,
+    identity: Identity,
+    afterwards: Afterwards,
+}
+
+impl Podman {
+    /// Runs commands by these settings. Nothing is started before the first one.
+    #[must_use]
+    pub fn new(settings: PodmanSettings) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            shared: Arc::default(),
+        }
+    }
+
+    /// The same podman with another image.
+    #[must_use]
+    pub fn with_image(&self, image: ImageName, setup: Vec<String>) -> Self {
+        let settings = PodmanSettings {
+            image,
+            setup,
+            ..(*self.settings).clone()
+        };
+        Self {
+            settings: Arc::new(settings),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    async fn run(&self, command: Command) -> Result<Contained, CommandError> {
+        let identity = self.identity();
+        may_write(&command.mounts, identity)?;
+        let service = self.service().await?;
+        let (image, runs) = self.image(&service).await?;
+        let circumstances = Circumstances {
+            image: &image,
+            runs: &runs,
+            identity,
+            afterwards: Afterwards::Removed,
+        };
+        self.begin(&service, command, circumstances).await
+    }
+
+    fn identity(&self) -> Identity {
+        if rustix::process::geteuid().is_root() {
+            let (user, group) = self.settings.user;
+            Identity::User(user, group)
+        } else {
+            Identity::Own
+        }
+    }
+
+    async fn service(&self) -> Result<Arc<Service>, CommandError> {
+        let mut known = self.shared.service.lock().await;
+        if let Some(service) = known.as_ref().filter(|service| service.is_alive()) {
+            return Ok(Arc::clone(service));
+        }
+        *known = None;
+        let service = Arc::new(Service::start(&self.settings).await?);
+        *known = Some(Arc::clone(&service));
+        Ok(service)
+    }
+
+    /// The image that was asked for, and the name of what it became by set-up commands.
+    async fn image(&self, service: &Arc<Service>) -> Result<(Image, String), CommandError> {
+        let name = self.settings.image.to_string();
+        let setup = &self.settings.setup;
+        if let Some(image) = Image::find(&service.api, &name).await? {
+            let after = image.name_after(setup);
+            if setup.is_empty() {
+                let id = image.id.clone();
+                return Ok((image, id));
+            }
+            if Image::find(&service.api, &after).await?.is_some() {
+                return Ok((image, after));
+            }
+        }
+        let _alone = self.shared.making_images.lock().await;
+        let image = match Image::find(&service.api, &name).await? {
+            Some(image) => image,
+            None => Image::pull(&service.api, &self.settings.image).await?,
+        };
+        if setup.is_empty() {
+            let id = image.id.clone();
+            return Ok((image, id));
+        }
+        let after = image.name_after(setup);
+        if Image::find(&service.api, &after).await?.is_none() {
+            self.set_up(service, &image, &after).await?;
+        }
+        Ok((image, after))
+    }
+
+    /// Runs the set-up commands in a container, and makes an image of it.
+    async fn set_up(&self, service: &Arc<Service>, image: &Image, name: &str) -> Result<(), CommandError> {
+        let identity = match self.identity() {
+            Identity::User(..) | Identity::SetUp => Identity::SetUp,
+            Identity::Own | Identity::OwnSetUp => Identity::OwnSetUp,
+        };
+        let circumstances = Circumstances {
+            image,
+            runs: &image.id,
+            identity,
+            afterwards: Afterwards::Kept,
+        };
+        let command = set_up_command(&self.settings.setup, self.settings.setup_network)?;
+        let mut contained = self.begin(service, command, circumstances).await?;
+        let mut words = Vec::new();
+        let exit = loop {
+            match contained.next_event().await? {
+                Event::Output(_, bytes) => {
+                    words.extend(bytes);
+                    let excess = words.len().saturating_sub(MAX_SET_UP_WORDS);
+                    words.drain(..excess);
+                }
+                Event::Ended(exit) => break exit,
+            }
+        };
+        if exit.code != Some(0) {
+            let said = api::clean(&String::from_utf8_lossy(&words));
+            return Err(CommandError::Refused {
+                reason: format!(
+                    "setting up the image {} failed; its commands said last: {said}",
+                    self.settings.image
+                ),
+                remedy: "correct the set-up commands".to_owned(),
+            });
+        }
+        let Some(container) = contained.container() else {
+            return Ok(());
+        };
+        Image::commit(&container.service().api, container.name(), name)
+            .await
+            .map_err(|error| refused(&error))
+    }
+
+    /// Makes a container, looks at it, and starts it.
+    async fn begin(
+        &self,
+        service: &Arc<Service>,
+        command: Command,
+        circumstances: Circumstances<'_>,
+    ) -> Result<Contained, CommandError> {
+        let api = &service.api;
+        let name = service.container_name();
+        let around = Surroundings {
+            name: &name,
+            server: &service.server,
+            image: circumstances.runs,
+            image_environment: &circumstances.image.environment,
+            identity: circumstances.identity,
+            seccomp_profile: service.seccomp_profile.as_deref(),
+            process_ceiling: process_ceiling(),
+        };
+        let path = search_path(&command, &around);
+        let spec = specification(&command, &around);
+        let container = Container::new(Arc::clone(service), name.clone());
+        let asked = async {
+            api.post("/containers/create", Some(&spec)).await?;
+            api.post(&format!("/containers/{name}/init"), None).await?;
+            api.get(&format!("/containers/{name}/json")).await
+        };
+        let made = asked.await.map_err(|error| refused(&error))?;
+        let first = first_process(&made).ok_or_else(|| CommandError::Lost {
+            program: command.program.clone(),
+        })?;
+        let meter = Meter::of(first);
+        let looked = look_inside(first, command, path).await?;
+        let serving = match looked.listener {
+            Some(listener) => {
+                let serving = self.settings.egress.serve(listener, looked.command.network);
+                Some(serving.map_err(CommandError::Prepare)?)
+            }
+            None => None,
+        };
+        let command = looked.command;
+        let begun = async {
+            let stdin = !command.input.is_empty();
+            let stream = api
+                .upgrade(&format!(
+                    "/containers/{name}/attach?stream=true&stdout=true&stderr=true&stdin={stdin}"
+                ))
+                .await?;
+            api.post(&format!("/containers/{name}/start"), None).await?;
+            Ok(stream)
+        };
+        let (output, mut input) = split(begun.await.map_err(|error: api::ApiError| refused(&error))?);
+        if !command.input.is_empty() {
+            // Ends with the container at the latest.
+            tokio::spawn(async move {
+                input.write_all(&command.input).await?;
+                input.shutdown().await
+            });
+        }
+        Ok(Contained::new(Parts {
+            program: command.program,
+            limits: command.limits,
+            container,
+            afterwards: circumstances.afterwards,
+            inside: looked.inside,
+            meter,
+            output,
+            serving,
+        }))
+    }
+}
+
+impl Sandbox for Podman {
+    fn backend(&self) -> Backend {
+        Backend::Podman
+    }
+
+    fn start(&self, command: Command) -> Awaited<'_, Result<Running, CommandError>> {
+        Box::pin(async move {
+            let program = command.program.clone();
+            match self.run(command).await {
+                Ok(contained) => Ok(Running::new(contained)),
+                Err(error @ CommandError::Start { .. }) => Ok(Running::new(Unstarted(Some(error), program))),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn enforcement(&self) -> Awaited<'_, Enforcement> {
+        Box::pin(async move {
+            match self.service().await {
+                Ok(service) => enforcement(&service),
+                Err(error) => Enforcement {
+                    breaches: vec![Weakness {
+                        what: "containers".to_owned(),
+                        reason: error.to_string(),
+                        remedy: "install podman, or use another `sandbox.backend`".to_owned(),
+                    }],
+                    ..Enforcement::default()
+                },
+            }
+        })
+    }
+}
+
+/// A container as it was found before it started.
+struct Looked {
+    inside: Inside,
+    command: Command,
+    /// Its way out, where it has one.
+    listener: Option<std::net::TcpListener>,
+}
+
+async fn look_inside(
+    first: rustix::process::Pid,
+    command: Command,
+    search_path: String,
+) -> Result<Looked, CommandError> {
+    let look = move || {
+        let inside = Inside::open(first).map_err(CommandError::Prepare)?;
+        inside
+            .has_mounts(&command.mounts)
+            .map_err(CommandError::Prepare)?;
+        inside
+            .has_program(&command.program, &search_path, &command.directory)
+            .map_err(|source| CommandError::Start {
+                program: command.program.clone(),
+                source,
+            })?;
+        let listener = match command.network {
+            Network::None => None,
+            Network::Registry | Network::Full => Some(inside.listen().map_err(no_way_out)?),
+        };
+        Ok(Looked {
+            inside,
+            command,
+            listener,
+        })
+    };
+    tokio::task::spawn_blocking(look)
+        .await
+        .unwrap_or_else(|error| Err(CommandError::Prepare(io::Error::other(error))))
+}
+
+fn no_way_out(error: io::Error) -> CommandError {
+    CommandError::Refused {
+        reason: format!(
+            "the container's network cannot be entered ({error}), so it has no way to a registry"
+        ),
+        remedy: "run the server as root, use network `none`, or use another `sandbox.backend`".to_owned(),
+    }
+}
+
+/// When the server is root, commands run as a user of their own, to whom what they may change must belong.
+fn may_write(mounts: &[Mount], identity: Identity) -> Result<(), CommandError> {
+    let Identity::User(user, _) = identity else {
+        return Ok(());
+    };
+    for mount in mounts.iter().filter(|mount| mount.access == Access::ReadWrite) {
+        let found = rustix::fs::fstat(&mount.source).map_err(|error| CommandError::Prepare(error.into()))?;
+        if found.st_uid != user {
+            return Err(CommandError::Refused {
+                reason: format!(
+                    "{} belongs to user {}, and containers run as user {user}",
+                    mount.at.display(),
+                    found.st_uid
+                ),
+                remedy: format!("give it to user {user}, or use another `sandbox.backend`"),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn set_up_command(commands: &[String], network: Network) -> Result<Command, CommandError> {
+    let is_command =
+        |command: &String| (1..=MAX_SET_UP_COMMAND).contains(&command.len()) && !command.contains('\0');
+    if commands.len() > MAX_SET_UP_COMMANDS || !commands.iter().all(is_command) {
+        return Err(CommandError::Refused {
+            reason: format!(
+                "an image is set up by at most {MAX_SET_UP_COMMANDS} commands of 1 to {MAX_SET_UP_COMMAND} characters"
+            ),
+            remedy: "put what is longer into a script in the image".to_owned(),
+        });
+    }
+    Ok(Command {
+        program: "/bin/sh".to_owned(),
+        arguments: vec!["-e".to_owned(), "-c".to_owned(), commands.join("\n")],
+        mounts: Vec::new(),
+        directory: PathBuf::from("/"),
+        hidden: Vec::new(),
+        environment: Vec::new(),
+        input: Vec::new(),
+        network,
+        limits: Limits {
+            duration: SET_UP_LIMIT,
+            ..Limits::default()
+        },
+    })
+}
+
+/// What the server may give away of the processes of one user.
+fn process_ceiling() -> u64 {
+    getrlimit(Resource::Nproc)
+        .maximum
+        .map_or(MAX_USER_PROCESSES, |maximum| maximum.min(MAX_USER_PROCESSES))
+}
+
+fn enforcement(service: &Service) -> Enforcement {
+    let mut enforcement = Enforcement {
+        holds: [
+            "processes, files, network: namespaces by podman",
+            "memory, processes, cpu: control groups by podman",
+            "file size, open files: rlimits",
+            "time, output: watched",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        ..Enforcement::default()
+    };
+    enforcement.weaker.push(Weakness {
+        what: "disk".to_owned(),
+        reason: "only temporary files are limited, not what is written to the workspace".to_owned(),
+        remedy: "keep workspaces on a file system of their own".to_owned(),
+    });
+    if service.seccomp_profile.is_none() {
+        enforcement.weaker.push(Weakness {
+            what: "system calls".to_owned(),
+            reason: "podman's own filter was not found, so its built-in one is used".to_owned(),
+            remedy: "install the package that has /usr/share/containers/seccomp.json".to_owned(),
+        });
+    }
+    enforcement
+}

@@ -1,0 +1,148 @@
+//! How much a command has written.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat};
+use rustix::process::Pid;
+use tokio::task::JoinHandle;
+
+use super::memory::tree;
+
+/// The unit in which the kernel counts blocks.
+const BLOCK_BYTES: u64 = 512;
+
+/// How deep directories are looked into.
+const MAX_DEPTH: usize = 256;
+
+/// Directories that a command may write to.
+#[derive(Debug)]
+pub(super) struct Disk {
+    writable: Arc<Vec<OwnedFd>>,
+    /// How much was free on the file system of each, in the beginning.
+    free: Vec<u64>,
+    began: i64,
+}
+
+impl Disk {
+    pub(super) fn new(writable: Vec<OwnedFd>) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            free: writable.iter().map(free_bytes).collect(),
+            writable: Arc::new(writable),
+            began: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Whether so much less is free now that it is worth to find out who has taken it. Costs next to nothing.
+    pub(super) fn may_have_taken(&self, bytes: u64) -> bool {
+        let pairs = self.writable.iter().zip(&self.free);
+        pairs
+            .map(|(directory, before)| before.saturating_sub(free_bytes(directory)))
+            .any(|taken| taken > bytes)
+    }
+
+    /// Finds out how much was written since the beginning, in a thread of its own.
+    pub(super) fn measure(&self, root: Pid) -> Option<JoinHandle<u64>> {
+        let writable = Arc::clone(&self.writable);
+        let began = self.began;
+        let handle = tokio::runtime::Handle::try_current().ok()?;
+        Some(handle.spawn_blocking(move || {
+            let mut seen = HashSet::new();
+            let kept: u64 = writable
+                .iter()
+                .map(|directory| changed_bytes(directory, began, &mut seen, 0))
+                .sum();
+            kept + deleted_bytes(root, &mut seen)
+        }))
+    }
+}
+
+fn free_bytes(directory: &OwnedFd) -> u64 {
+    fstatvfs(directory).map_or(0, |found| found.f_bfree * found.f_frsize)
+}
+
+type Seen = HashSet<(u64, u64)>;
+
+/// The size of all files below a directory that were changed since. Links are not followed, nothing is opened but
+/// directories.
+fn changed_bytes(directory: &OwnedFd, since: i64, seen: &mut Seen, depth: usize) -> u64 {
+    let Ok(entries) = Dir::read_from(directory) else {
+        return 0;
+    };
+    let mut sum = 0;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let Ok(found) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            continue;
+        };
+        if found.st_ctime >= since && seen.insert((found.st_dev, found.st_ino)) {
+            sum += found.st_blocks.unsigned_abs() * BLOCK_BYTES;
+        }
+        if FileType::from_raw_mode(found.st_mode) == FileType::Directory && depth < MAX_DEPTH {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            if let Ok(below) = openat(directory, name, flags, Mode::empty()) {
+                sum += changed_bytes(&below, since, seen, depth + 1);
+            }
+        }
+    }
+    sum
+}
+
+/// The size of all files that have no name any more and are kept open.
+fn deleted_bytes(root: Pid, seen: &mut Seen) -> u64 {
+    let mut sum = 0;
+    for pid in tree(root.as_raw_nonzero().get()) {
+        let open = fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        for descriptor in open {
+            let Ok(found) = fs::metadata(descriptor.path()) else {
+                continue;
+            };
+            let is_deleted = found.is_file() && found.nlink() == 0;
+            if is_deleted && seen.insert((found.dev(), found.ino())) {
+                sum += found.blocks() * BLOCK_BYTES;
+            }
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_new_is_counted_once_and_what_is_old_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let below = place.path().join("a/b");
+        fs::create_dir_all(&below).unwrap();
+        fs::write(below.join("file"), vec![1; 1 << 20]).unwrap();
+        fs::hard_link(below.join("file"), place.path().join("again")).unwrap();
+        std::os::unix::fs::symlink("/usr", place.path().join("elsewhere")).unwrap();
+        let directory: OwnedFd = fs::File::open(place.path()).unwrap().into();
+        let measure = |since| changed_bytes(&directory, since, &mut Seen::new(), 0);
+        let size = measure(0);
+        assert!((1 << 20..2 << 20).contains(&size), "{size}");
+        assert_eq!(measure(i64::MAX), 0);
+    }
+
+    #[test]
+    fn what_was_deleted_but_is_open_counts() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![1; 1 << 20]).unwrap();
+        file.sync_all().unwrap();
+        assert!(deleted_bytes(rustix::process::getpid(), &mut Seen::new()) >= 1 << 20);
+    }
+}

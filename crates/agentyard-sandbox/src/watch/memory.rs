@@ -1,0 +1,83 @@
+//! How much memory a tree of processes uses.
+
+use std::fs;
+
+use rustix::fs::statvfs;
+use rustix::param::page_size;
+use rustix::process::Pid;
+
+/// Directories of a sandbox that are kept in memory.
+const IN_MEMORY: &[&str] = &["tmp", "dev/shm", "run"];
+
+/// The bytes that a process and those below it use, with what they keep in directories in memory. What several share is
+/// counted once only when it matters, since that takes longer: when the sum would be over the limit.
+pub(super) fn used(root: Pid, limit: u64) -> u64 {
+    let processes = tree(root.as_raw_nonzero().get());
+    let files = in_directories(root);
+    let resident: u64 = processes.iter().filter_map(|pid| resident(*pid)).sum();
+    if resident + files <= limit {
+        return resident + files;
+    }
+    let proportional = processes
+        .iter()
+        .filter_map(|pid| proportional(*pid).or_else(|| self::resident(*pid)));
+    proportional.sum::<u64>() + files
+}
+
+/// A process and all below it.
+pub(super) fn tree(root: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut next = vec![root];
+    while let Some(pid) = next.pop() {
+        found.push(pid);
+        let threads = fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        for thread in threads {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            next.extend(
+                children
+                    .split_ascii_whitespace()
+                    .filter_map(|pid| pid.parse::<i32>().ok()),
+            );
+        }
+    }
+    found
+}
+
+fn resident(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * page_size() as u64)
+}
+
+/// What is shared is divided among those who share it.
+fn proportional(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+fn in_directories(root: Pid) -> u64 {
+    let sizes = IN_MEMORY.iter().filter_map(|name| {
+        let found = statvfs(format!("/proc/{root}/root/{name}")).ok()?;
+        Some(found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize)
+    });
+    sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_uses_some_memory_and_is_below_its_parent() {
+        let own = rustix::process::getpid();
+        assert!(resident(own.as_raw_nonzero().get()).unwrap() > 0);
+        assert!(proportional(own.as_raw_nonzero().get()).unwrap() > 0);
+        let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get();
+        assert!(tree(parent).contains(&own.as_raw_nonzero().get()));
+    }
+}
