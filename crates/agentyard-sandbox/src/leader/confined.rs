@@ -42,7 +42,9 @@ pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> 
         }
     };
     let was_told = sandbox.watch(server)?;
-    sandbox.end()?;
+    if was_told || !sandbox.is_empty() {
+        sandbox.end()?;
+    }
     Ok(match sandbox.exit_code() {
         Some(code) => Report::Exited {
             code: Some(code),
@@ -55,6 +57,14 @@ pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> 
         },
         None => Report::NotConfined { reason: None },
     })
+}
+
+impl Drop for Confined {
+    /// However this went, nobody stays.
+    fn drop(&mut self) {
+        // Whoever has ended needs no signal.
+        let _ = pidfd_send_signal(&self.first_ended, Signal::KILL);
+    }
 }
 
 /// A sandbox that was made.
@@ -76,7 +86,7 @@ impl Confined {
         let leave = opened(&plan.leave)?;
         if !plan.stages.is_empty() {
             let told = |error| with(error, "what the command is to see could not be mounted");
-            staging::set_up(&plan.stages, &descriptors.others).map_err(told)?;
+            staging::set_up(&plan.stages, &descriptors.others, &plan.bwrap).map_err(told)?;
         }
         enter(&join)?;
         limit(&plan.rlimits)?;
@@ -133,6 +143,16 @@ impl Confined {
         while !self.bwrap.root_has_ended() && Instant::now() < deadline {
             std::thread::sleep(INTERVAL);
             self.bwrap.reap();
+        }
+    }
+
+    /// Whether nobody is left inside but its first process, which is not the command's and ends by itself. To wait for
+    /// that would take as long as it takes the kernel to put the sandbox away.
+    fn is_empty(&self) -> bool {
+        let pid = self.first;
+        match std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) {
+            Ok(children) => self.bwrap.root_has_ended() && children.trim().is_empty(),
+            Err(_) => has_ended(&self.first_ended),
         }
     }
 
@@ -322,6 +342,11 @@ fn listen_inside(process: Pid, port: u16) -> io::Result<TcpListener> {
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
     // The loopback interface may not be up yet, and there is no other.
     TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
+}
+
+fn has_ended(process: &OwnedFd) -> bool {
+    let now = Timespec::default();
+    matches!(poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)), Ok(1..))
 }
 
 fn until_ended(process: &OwnedFd) -> io::Result<()> {
