@@ -7,9 +7,9 @@
 //! Where the server is root, bubblewrap runs as a user of its own, so nothing inside is ever root; where it is not, as
 //! the server's user, in a user namespace.
 
-mod idmapped;
+pub(crate) mod idmapped;
 mod keeper;
-mod owners;
+pub(crate) mod owners;
 mod plan;
 mod policy;
 mod proof;
