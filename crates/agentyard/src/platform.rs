@@ -15,8 +15,8 @@ use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
 use agentyard_sandbox::{Backend, Limits, Machine, MachineContext, Sandbox};
 use agentyard_services::{
-    COMMAND_HOME, ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings,
-    ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
+    COMMAND_HOME, ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, ScratchSettings, Services,
+    WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::Store;
 
@@ -218,7 +218,10 @@ fn owner_of_trees(settings: &SandboxSettings) -> Option<TreeOwner> {
 
 /// How commands are run. They see of the environment only what every program needs.
 fn runs(environment: &Environment, config: &Config) -> Result<RunSettings, Failure> {
-    let Sandboxing { sandbox, interpreters } = sandboxing::chosen(environment, config)?;
+    let Sandboxing {
+        sandbox,
+        interpreters,
+    } = sandboxing::chosen(environment, config)?;
     Ok(RunSettings {
         environment: variables(environment, sandbox.as_deref().map(Sandbox::backend)),
         sandbox,
