@@ -15,8 +15,8 @@ use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
 use agentyard_sandbox::{Backend, Limits, Machine, MachineContext, Sandbox};
 use agentyard_services::{
-    COMMAND_HOME, ConfiguredRepo, ErrorKind, ExecutionSettings, RepositorySettings, RunSettings,
-    ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
+    COMMAND_HOME, ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, ScratchSettings, Services,
+    WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::Store;
 
@@ -186,12 +186,12 @@ pub(crate) fn platform(
                 .collect(),
         },
     };
-    let executions = execution_log::settings(&config.settings.executions)?;
     let runs = runs(&setting.environment, &config.settings)?;
     let search_path = runs.environment.iter().find(|(name, _)| name == "PATH");
     let search_path = search_path.map_or("", |(_, value)| value.as_str());
     let environments =
         crate::environments::settings(&config.settings, machine(&setting.environment), search_path);
+    let executions = execution_log::settings(&config.settings.executions)?;
     Ok(Platform {
         services: Arc::new(Services::new(
             store,

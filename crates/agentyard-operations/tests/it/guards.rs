@@ -44,9 +44,6 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "git_clear_working_dir" | "whoami" | "token_list" | "audit_search" => json!({}),
         "make" => json!({ "workspace": repository, "dry_run": true }),
         "run_command" => json!({ "workspace": repository, "command": ["true"] }),
-        "list_executions" | "secret_list" => json!({}),
-        "secret_set" => json!({ "name": "API_TOKEN", "value": "hunter22" }),
-        "secret_remove" => json!({ "name": "API_TOKEN" }),
         "initialize_code_file" => {
             json!({ "workspace": repository, "filename": "code", "content": "x = 1\n" })
         }
@@ -61,6 +58,9 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "configure_environment" => json!({ "workspace": repository, "type": "venv" }),
         "get_environment_config" => json!({ "workspace": repository }),
         "read_code_file" => json!({ "workspace": repository, "file_path": "README.md" }),
+        "list_executions" | "secret_list" => json!({}),
+        "secret_set" => json!({ "name": "API_TOKEN", "value": "hunter22" }),
+        "secret_remove" => json!({ "name": "API_TOKEN" }),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
         "repo_add" => json!({ "url": repository, "name": "ours" }),
