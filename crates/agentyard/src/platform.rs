@@ -216,7 +216,10 @@ fn owner_of_trees(settings: &SandboxSettings) -> Option<TreeOwner> {
 
 /// How commands are run. They see of the environment only what every program needs.
 fn runs(environment: &Environment, config: &Config) -> Result<RunSettings, Failure> {
-    let Sandboxing { sandbox, interpreters } = sandboxing::chosen(environment, config)?;
+    let Sandboxing {
+        sandbox,
+        interpreters,
+    } = sandboxing::chosen(environment, config)?;
     Ok(RunSettings {
         environment: variables(environment, sandbox.as_deref().map(Sandbox::backend)),
         sandbox,

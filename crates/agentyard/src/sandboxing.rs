@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use agentyard_sandbox::{
-    Bubblewrap, BubblewrapSettings, Egress, EgressSettings, Host, ImageName, Interpreters, Network, Podman, PodmanSettings,
-    Sandbox,
+    Bubblewrap, BubblewrapSettings, Egress, EgressSettings, Host, ImageName, Interpreters, Network, Podman,
+    PodmanSettings, Sandbox,
 };
 use agentyard_services::ErrorKind;
 

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use agentyard_services::{
-    ChangedPath, ContextState, Exception, ExecAnswer, Frame, Image, MissingPackage,
-};
+use agentyard_services::{ChangedPath, ContextState, Exception, ExecAnswer, Frame, Image, MissingPackage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -146,7 +144,10 @@ impl From<ExecAnswer> for ExecutionView {
             run: answer.run.into(),
             exception: details.exception.map(Into::into),
             missing_package: details.missing_package.map(Into::into),
-            installed: details.installed.map(|installed| installed.packages).unwrap_or_default(),
+            installed: details
+                .installed
+                .map(|installed| installed.packages)
+                .unwrap_or_default(),
             files: details.files.into_iter().map(Into::into).collect(),
             files_left_out: details.files_left_out,
             context: details.context.map(Into::into),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod exec;
 mod executions;
 mod fake_surreal;
 mod repos;

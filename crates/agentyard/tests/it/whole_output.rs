@@ -32,7 +32,10 @@ fn what_was_left_out_of_an_answer_is_a_resource() {
     let mut client = StdioClient::initialized(&place, repository.path(), &[]);
     let answer = client.call(2, "run_command", json!({ "command": ["sh", "-c", MUCH] }));
     let said = content(&answer);
-    assert!(said["stdout"].as_str().unwrap().contains("bytes left out"), "{said}");
+    assert!(
+        said["stdout"].as_str().unwrap().contains("bytes left out"),
+        "{said}"
+    );
     let link = &answer["result"]["content"][1];
     assert_eq!(link["type"], "resource_link", "{answer}");
     // It comes in pieces, each of which names the next.
@@ -64,7 +67,10 @@ fn what_was_left_out_of_an_answer_is_a_resource() {
         assert!(read["error"]["message"].is_string(), "{read}");
     }
     let templates = client.request(100, "resources/templates/list", json!({}));
-    let templates: Vec<Value> = templates["result"]["resourceTemplates"].as_array().unwrap().clone();
+    let templates: Vec<Value> = templates["result"]["resourceTemplates"]
+        .as_array()
+        .unwrap()
+        .clone();
     assert!(
         templates
             .iter()
