@@ -28,16 +28,16 @@ pub use bubblewrap::{Bubblewrap, BubblewrapSettings, SANDBOX_USER};
 pub use command::{
     Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Stream, Usage,
 };
-pub use host::Host;
-pub use leader::{LeaderProgram, lead};
-pub use machine::{Finding, Machine, MachineContext, State, Tool};
-pub use python::{
-    Conda, Distribution, Interpreter, InvalidPythonVersion, PythonVersion, distributions, has_interpreter,
-    made_with, normalized_name,
-};
 pub use egress::{
     Addresses, Denied, EGRESS_PORT, Egress, EgressBounds, EgressSettings, InvalidEgress, Serving,
     egress_environment,
 };
+pub use host::Host;
+pub use leader::{LeaderProgram, lead};
+pub use machine::{Finding, Machine, MachineContext, State, Tool};
 pub use podman::{IMAGE_REGISTRIES, ImageName, InvalidImage, Podman, PodmanSettings, choose_image};
+pub use python::{
+    Conda, Distribution, Interpreter, InvalidPythonVersion, PythonVersion, distributions, has_interpreter,
+    made_with, normalized_name,
+};
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};

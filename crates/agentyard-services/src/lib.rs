@@ -165,7 +165,7 @@ pub struct Services {
     /// What was executed.
     pub executions: Executions,
     /// Commands.
-    pub runs: Runs,
+    pub runs: Arc<Runs>,
     /// Python environments.
     pub environments: Environments,
 }
@@ -244,23 +244,31 @@ impl Services {
             audit: audit.clone(),
         });
         let trust = TrustedRepositories::new(store.clone());
+        let secrets = Secrets::new(store.clone());
+        let executions = Executions::new(store.clone(), clock.clone(), executions);
+        let (sandbox, limits) = (runs.sandbox.clone(), runs.limits);
+        let runs = Arc::new(Runs::new(
+            runs,
+            places.clone(),
+            secrets.clone(),
+            executions.clone(),
+        ));
         let environments = Environments::new(EnvironmentParts {
             settings: environments,
-            sandbox: runs.sandbox.clone(),
-            limits: runs.limits,
+            sandbox: sandbox.clone(),
+            limits,
             places: places.clone(),
+            runs: runs.clone(),
             audit: audit.clone(),
             locks,
             clock: clock.clone(),
         });
-        let secrets = Secrets::new(store.clone());
-        let executions = Executions::new(store.clone(), clock.clone(), executions);
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
-            files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
+            files: Files::new(places.clone(), machine, sandbox.is_some()),
             code_files: CodeFiles::new(places.clone()),
-            runs: Runs::new(runs, places.clone(), secrets.clone(), executions.clone()),
+            runs,
             secrets,
             executions,
             environments,

@@ -37,7 +37,7 @@ pub use captured::Captured;
 pub use commands::CommandRequest;
 pub use log::{RunEnd, RunEvent, RunHappening};
 pub use making::MakeRequest;
-pub(crate) use performing::{Stage, from_sandbox, inside};
+pub(crate) use performing::{Stage, ended, from_sandbox, inside};
 pub use plain::PlainText;
 use run::{Attendance, Run};
 pub use spool::RunOutput;
