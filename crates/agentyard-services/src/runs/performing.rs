@@ -155,6 +155,11 @@ impl Stage {
         &self.caller
     }
 
+    /// What time it is.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// The turn to change a tree.
     ///
     /// # Errors
@@ -268,7 +273,8 @@ impl Stage {
         Ok(exit)
     }
 
-    fn say(&self, stream: Stream, text: String) {
+    /// Tells what was said.
+    pub(crate) fn say(&self, stream: Stream, text: String) {
         if !text.is_empty() {
             self.run.tell(RunHappening::said(stream, text));
         }
@@ -308,7 +314,8 @@ impl Said {
     }
 }
 
-fn ended(exit: Exit) -> RunEnd {
+/// How a run ended whose command did so.
+pub(crate) fn ended(exit: Exit) -> RunEnd {
     RunEnd {
         exit_code: exit.code,
         signal: exit.signal,

@@ -58,7 +58,11 @@ struct Yard {
 
 impl Yard {
     fn new() -> Self {
-        let (place, repository, other) = (Place::new(), TestRepository::new(), TestRepository::new());
+        let (place, repository, other) = (
+            Place::new(),
+            TestRepository::with_commit("README.md", "first\n"),
+            TestRepository::empty(),
+        );
         let mark = format!("mark-{}", repository.path().file_name().unwrap().display());
         let secret = format!("SERVER-{mark}");
         let secret_file = place.home().join("secret");
@@ -74,7 +78,15 @@ impl Yard {
         let address = format!("127.0.0.1:{}", crate::support::free_port());
         let roots = [repository.path(), other.path()].map(|path| path.display().to_string());
         let data_text = data.display().to_string();
-        let mut arguments = vec!["serve", "--listen", &address, "--auth", "none", "--data-dir", &data_text];
+        let mut arguments = vec![
+            "serve",
+            "--listen",
+            &address,
+            "--auth",
+            "none",
+            "--data-dir",
+            &data_text,
+        ];
         for root in &roots {
             arguments.extend(["--root", root]);
         }
@@ -127,7 +139,12 @@ impl Yard {
     }
 
     /// Makes all attempts of a part, and asks the server something else all the time.
-    fn attempt_all(&self, part: &str, network: &str, verdict: impl Fn(&str, &Value) -> Option<String> + Sync) {
+    fn attempt_all(
+        &self,
+        part: &str,
+        network: &str,
+        verdict: impl Fn(&str, &Value) -> Option<String> + Sync,
+    ) {
         let names = Mutex::new(names_of(part).into_iter());
         let failures = Mutex::new(Vec::new());
         let done = AtomicBool::new(false);
@@ -142,13 +159,19 @@ impl Yard {
                             };
                             let answer = self.attempt(part, &name, network);
                             if let Some(failure) = verdict(&name, &answer) {
-                                failures.lock().unwrap().push(format!("{name}: {failure}: {answer}"));
+                                failures
+                                    .lock()
+                                    .unwrap()
+                                    .push(format!("{name}: {failure}: {answer}"));
                             }
                         }
                     })
                 })
                 .collect();
-            let ended: Vec<_> = attempting.into_iter().map(thread::ScopedJoinHandle::join).collect();
+            let ended: Vec<_> = attempting
+                .into_iter()
+                .map(thread::ScopedJoinHandle::join)
+                .collect();
             done.store(true, Ordering::Relaxed);
             asking.join().unwrap();
             for attempts in ended {
@@ -163,7 +186,8 @@ impl Yard {
     fn ask_until(&self, done: &AtomicBool) {
         while !done.load(Ordering::Relaxed) {
             let asked = Instant::now();
-            let answer = call(&self.server.address, "GET", "/whoami", &Value::Null).expect("the server goes on");
+            let answer =
+                call(&self.server.address, "GET", "/whoami", &Value::Null).expect("the server goes on");
             assert_eq!(answer.status, 200, "{}", answer.body);
             assert!(asked.elapsed() < ANSWERED_WITHIN, "others wait");
             thread::sleep(Duration::from_millis(50));
@@ -173,7 +197,10 @@ impl Yard {
     /// Nothing was changed that is not the attempts', and nothing of them is left.
     fn check_the_host(&self) {
         let secret = &self.variables["ATTEMPT_SECRET"];
-        assert_eq!(&fs::read_to_string(self.place.home().join("secret")).unwrap(), secret);
+        assert_eq!(
+            &fs::read_to_string(self.place.home().join("secret")).unwrap(),
+            secret
+        );
         let private = self.other.path().join("private.txt");
         assert_eq!(&fs::read_to_string(private).unwrap(), secret);
         assert!(!self.other.path().join("attempt").exists());
@@ -187,7 +214,10 @@ impl Yard {
             if left.is_empty() {
                 break;
             }
-            assert!(started.elapsed() < Duration::from_secs(10), "still there: {left:?}");
+            assert!(
+                started.elapsed() < Duration::from_secs(10),
+                "still there: {left:?}"
+            );
             thread::sleep(Duration::from_millis(50));
         }
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -217,7 +247,9 @@ impl Yard {
 
 /// Nothing was got hold of, and the attempt came to its end.
 fn is_contained(_: &str, answer: &Value) -> Option<String> {
-    let contained = answer["stdout"].as_str().is_some_and(|said| said.starts_with("contained"));
+    let contained = answer["stdout"]
+        .as_str()
+        .is_some_and(|said| said.starts_with("contained"));
     (answer["exit_code"] != 0 || !contained).then(|| "got through".to_owned())
 }
 
@@ -227,7 +259,8 @@ fn is_bounded(_: &str, answer: &Value) -> Option<String> {
         return Some("goes on".to_owned());
     }
     let said = answer["stdout"].as_str().unwrap_or_default();
-    said.contains("GOT THROUGH").then(|| "got what it wanted".to_owned())
+    said.contains("GOT THROUGH")
+        .then(|| "got what it wanted".to_owned())
 }
 
 #[test]
@@ -291,7 +324,10 @@ fn without_a_sandbox_attempts_get_through() {
         ("kernel", "call_by_the_other_table"),
     ] {
         // Not every kernel has the other table.
-        assert!(got_through(part, name) || name == "call_by_the_other_table", "{name}");
+        assert!(
+            got_through(part, name) || name == "call_by_the_other_table",
+            "{name}"
+        );
     }
 }
 
@@ -346,7 +382,9 @@ fn keep_listening(listener: UnixListener) {
 
 fn addresses_of_this_machine() -> String {
     let output = Command::new("hostname").arg("-I").output();
-    output.map(|output| text(&output.stdout).trim().to_owned()).unwrap_or_default()
+    output
+        .map(|output| text(&output.stdout).trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// Files below a directory that make whoever starts them somebody else.

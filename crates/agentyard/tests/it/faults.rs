@@ -6,7 +6,7 @@ mod crowd;
 mod model;
 mod random;
 mod staged;
-mod yard;
+pub(crate) mod yard;
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -8,6 +8,7 @@
 )]
 
 mod command_line;
+mod corpus;
 mod credentials;
 mod faults;
 mod generated;

@@ -26,14 +26,14 @@ pub(super) struct Yard {
 
 /// What a server answered.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) body: Value,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
 }
 
 /// The server was gone before its answer was whole, so nobody knows what came of the call.
 #[derive(Debug)]
-pub(super) struct Lost;
+pub(crate) struct Lost;
 
 impl Answer {
     /// The answer to a call that must not fail.
@@ -251,7 +251,7 @@ impl Drop for Yard {
 }
 
 /// One call over REST.
-pub(super) fn call(address: &str, method: &str, path: &str, body: &Value) -> Result<Answer, Lost> {
+pub(crate) fn call(address: &str, method: &str, path: &str, body: &Value) -> Result<Answer, Lost> {
     let body = if body.is_null() {
         String::new()
     } else {
