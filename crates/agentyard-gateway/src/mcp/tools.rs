@@ -125,7 +125,7 @@ mod tests {
                 ),
             ],
         };
-        let answer = serde_json::to_value(super::answer(reply.clone())).unwrap();
+        let answer = serde_json::to_value(answer(reply.clone())).unwrap();
         let blocks: Vec<Value> = answer["content"].as_array().unwrap().clone();
         assert_eq!(blocks[0], json!({ "type": "text", "text": r#"{"exit_code":0}"# }));
         assert_eq!(

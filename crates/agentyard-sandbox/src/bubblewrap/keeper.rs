@@ -1,7 +1,5 @@
 //! A process of ours in a sandbox, which makes the same walls anew for each of its children.
 
-use rustix::process::Pid;
-
 use crate::command::{CommandError, Event};
 use crate::leader::Led;
 
@@ -12,19 +10,13 @@ const MAX_WORDS: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Keeper {
     led: Led,
-    first: Pid,
 }
 
 impl Keeper {
     /// Waits until its sandbox is there.
     pub(super) async fn new(mut led: Led) -> Result<Self, CommandError> {
-        let first = led.sandboxed().await?;
-        Ok(Self { led, first })
-    }
-
-    /// The first process of its sandbox, as this machine numbers it.
-    pub(crate) fn first_process(&self) -> Pid {
-        self.first
+        led.sandboxed().await?;
+        Ok(Self { led })
     }
 
     /// Waits until it has ended, and tells what it said last. It is to be waited for as long as it says anything, or it

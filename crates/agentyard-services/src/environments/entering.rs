@@ -169,13 +169,6 @@ impl InUse {
         Ok(python_in(&self.inside(sandbox)?))
     }
 
-    /// Where its packages are, as a command sees them.
-    pub(crate) fn site_packages(&self, sandbox: &dyn Sandbox) -> Result<PathBuf> {
-        let PythonVersion { major, minor, .. } = self.version;
-        let below = format!("lib/python{major}.{minor}/site-packages");
-        Ok(self.inside(sandbox)?.join(below))
-    }
-
     /// What a command's environment says about it.
     pub(crate) fn variables(&self, sandbox: &dyn Sandbox) -> Result<Vec<(String, String)>> {
         let inside = self.inside(sandbox)?.display().to_string();
