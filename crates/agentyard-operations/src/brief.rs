@@ -62,7 +62,7 @@ const SAY_THEMSELVES: &[&str] = &[
 ];
 
 /// Arguments that are accepted for clients of other servers, and that no new caller needs.
-const FOR_OTHERS: &[&str] = &["abort", "acknowledgement", "continue_operation"];
+const FOR_OTHERS: &[&str] = &["abort", "acknowledgement", "continue_operation", "filename"];
 
 /// What tells nothing: what is left out is false, empty, or not negative.
 const KEYWORDS: &[&str] = &["additionalProperties", "description"];

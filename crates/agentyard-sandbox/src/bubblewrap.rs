@@ -7,10 +7,12 @@
 //! Where the server is root, bubblewrap runs as a user of its own, so nothing inside is ever root; where it is not, as
 //! the server's user, in a user namespace.
 
-mod idmapped;
-mod owners;
+pub(crate) mod idmapped;
+mod keeper;
+pub(crate) mod owners;
 mod plan;
 mod policy;
+mod proof;
 mod seccomp;
 pub(crate) mod staging;
 mod system;
@@ -19,24 +21,42 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
+use tokio::sync::OnceCell;
+
 use crate::cgroups::Cgroups;
-use crate::command::{Access, Command, CommandError, Mount, Network};
+use crate::command::{Access, Command, CommandError, Limits, Mount, Network};
+use crate::egress::Egress;
 use crate::leader::{Confinement, LeaderProgram, Led, Outlet, Pipes, Request};
-use crate::machine::program_on;
-use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox};
+use crate::machine::{program_on, user_namespaces_remedy};
+use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
 use crate::watch::Watch;
+pub(crate) use keeper::Keeper;
 use owners::Owners;
 pub(crate) use plan::{Argument, Plan, Rlimits};
+pub(crate) use policy::in_memory;
 use policy::{Facts, Hidden, Role};
 pub(crate) use seccomp::filter;
 use system::Shown;
 
 /// As whom commands run where the server is root. Nobody else is this user, and nothing belongs to it.
 pub const SANDBOX_USER: u32 = 61184;
+
+/// How bubblewrap complains where there are no user namespaces.
+const NO_NAMESPACES: &[&str] = &[
+    "No permissions to create a new namespace",
+    "No permissions to creating new namespace",
+    "Creating new namespace failed",
+    "setting up uid map",
+    "could not be mounted: Operation not permitted",
+];
+
+/// How long a keeper may live: until it is not wanted any more.
+const KEEPER_LIFE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// What bubblewrap needs from outside.
 #[derive(Debug, Clone)]
@@ -51,39 +71,94 @@ pub struct BubblewrapSettings {
     pub user: (u32, u32),
     /// What else of this machine commands may look at.
     pub read_only: Vec<PathBuf>,
-    /// Hosts that count as package registries, beside the well-known ones.
-    pub registries: Vec<String>,
+    /// The way out for commands that may reach others. Without it there is none.
+    pub egress: Option<Egress>,
     /// Whether commands are run although a wall is missing.
     pub allow_weaker: bool,
 }
 
-/// Runs commands in namespaces.
+/// Runs commands in namespaces. Copies are the same.
+#[derive(Debug, Clone)]
+pub struct Bubblewrap(Arc<Inner>);
+
 #[derive(Debug)]
-pub struct Bubblewrap {
+struct Inner {
     settings: BubblewrapSettings,
     shown: OnceLock<Vec<Shown>>,
     owners: Owners,
+    /// What was found when the walls were tried.
+    proven: OnceCell<Enforcement>,
 }
 
 impl Bubblewrap {
     /// Runs commands with these settings. Nothing is looked at before it is needed.
     #[must_use]
     pub fn new(settings: BubblewrapSettings) -> Self {
-        Self {
+        Self(Arc::new(Inner {
             settings,
             shown: OnceLock::new(),
             owners: Owners::default(),
+            proven: OnceCell::new(),
+        }))
+    }
+
+    /// Starts a process of ours that makes the same walls anew for each of its children. It may do in its own user
+    /// namespace what that takes, and no filter keeps it from it. It reads from a socket on its standard input.
+    pub(crate) async fn start_keeper(
+        &self,
+        command: Command,
+        socket: OwnedFd,
+    ) -> Result<Keeper, CommandError> {
+        let limits = Limits {
+            duration: KEEPER_LIFE,
+            ..command.limits
+        };
+        let command = Command { limits, ..command };
+        self.0.must_hold().await?;
+        let led = self.0.started(command, Role::Keeper, Some(socket)).await?;
+        Keeper::new(led).await
+    }
+
+    /// The proxy for a command, and whom it may reach through that.
+    pub(crate) fn way_out(&self, network: Network) -> Result<Option<(Egress, Network)>, CommandError> {
+        self.0.way_out(network)
+    }
+}
+
+impl Inner {
+    /// What holds, tried when somebody wants to know for the first time.
+    async fn enforcement(&self) -> Result<&Enforcement, CommandError> {
+        self.proven
+            .get_or_try_init(|| async {
+                let attempt = self.started(proof::attempt(), Role::Command, None).await?;
+                proof::judged(attempt, self.identity()).await
+            })
+            .await
+    }
+
+    /// Refuses to run anything where a wall has given way.
+    async fn must_hold(&self) -> Result<(), CommandError> {
+        let enforcement = self.enforcement().await?;
+        match enforcement.breaches.first() {
+            Some(breach) if !self.settings.allow_weaker => Err(CommandError::Refused {
+                reason: format!(
+                    "a sandbox does not hold here ({}): {}",
+                    breach.what, breach.reason
+                ),
+                remedy: breach.remedy.clone(),
+            }),
+            _ => Ok(()),
         }
     }
 
-    async fn started(&self, command: Command, role: Role) -> Result<Led, CommandError> {
+    async fn started(
+        &self,
+        command: Command,
+        role: Role,
+        socket: Option<OwnedFd>,
+    ) -> Result<Led, CommandError> {
         let bwrap = self.program()?;
-        if command.network != Network::None {
-            return Err(CommandError::Refused {
-                reason: "no proxy lets commands reach others yet".to_owned(),
-                remedy: "run it without a network".to_owned(),
-            });
-        }
+        let way_out = self.way_out(command.network)?;
         // It takes a while to start, in which the rest is made.
         let outlet = Outlet::open(&self.settings.leader).map_err(CommandError::Prepare)?;
         let groups = Cgroups::of_this_machine().ok();
@@ -113,7 +188,11 @@ impl Bubblewrap {
         let watch = Watch::new(command.limits, writable, group.is_none());
         let mut descriptors: Vec<OwnedFd> = command.mounts.into_iter().map(|mount| mount.source).collect();
         descriptors.extend(namespaces);
-        let (pipes, descriptors) = Pipes::open(&command.input, descriptors).map_err(CommandError::Prepare)?;
+        let (pipes, mut descriptors) =
+            Pipes::open(&command.input, descriptors).map_err(CommandError::Prepare)?;
+        if let Some(socket) = socket {
+            descriptors.stdin = socket;
+        }
         outlet
             .lead(
                 &Request::Confined(Box::new(plan)),
@@ -121,10 +200,23 @@ impl Bubblewrap {
                 pipes,
                 command.program,
                 command.limits,
-                Confinement::new(group, watch),
+                Confinement::new(group, watch, way_out),
             )
             .await
             .map_err(CommandError::Prepare)
+    }
+
+    /// The proxy for a command, and whom it may reach through that.
+    fn way_out(&self, network: Network) -> Result<Option<(Egress, Network)>, CommandError> {
+        match (network, &self.settings.egress) {
+            (Network::None, _) => Ok(None),
+            (network, Some(egress)) => Ok(Some((egress.clone(), network))),
+            (_, None) => Err(CommandError::Refused {
+                reason: "commands may reach nobody from here".to_owned(),
+                remedy: "run it without a network, or allow one with the setting `sandbox.network`"
+                    .to_owned(),
+            }),
+        }
     }
 
     fn program(&self) -> Result<PathBuf, CommandError> {
@@ -189,11 +281,42 @@ impl Sandbox for Bubblewrap {
     }
 
     fn start(&self, command: Command) -> Awaited<'_, Result<Running, CommandError>> {
-        Box::pin(async move { Ok(Running::new(self.started(command, Role::Command).await?)) })
+        Box::pin(async move {
+            self.0.must_hold().await?;
+            let led = self.0.started(command, Role::Command, None).await?;
+            Ok(Running::new(led))
+        })
     }
 
     fn enforcement(&self) -> Awaited<'_, Enforcement> {
-        Box::pin(std::future::ready(Enforcement::default()))
+        Box::pin(async move {
+            match self.0.enforcement().await {
+                Ok(enforcement) => enforcement.clone(),
+                Err(error) => Enforcement {
+                    breaches: vec![cannot(&error)],
+                    ..Enforcement::default()
+                },
+            }
+        })
+    }
+}
+
+/// A sandbox that cannot be had.
+fn cannot(error: &CommandError) -> Weakness {
+    let (reason, remedy) = match error {
+        CommandError::Refused { reason, remedy } => (reason.clone(), remedy.clone()),
+        other => (
+            std::iter::successors(Some(other as &dyn std::error::Error), |error| error.source())
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(": "),
+            "run `agentyard doctor`, which tells what is missing on this machine".to_owned(),
+        ),
+    };
+    Weakness {
+        what: "sandbox: none".to_owned(),
+        reason,
+        remedy,
     }
 }
 
@@ -214,9 +337,16 @@ pub(crate) fn failure(program: &str, complaint: &str) -> CommandError {
             source,
         };
     }
+    let remedy = if NO_NAMESPACES.iter().any(|sign| complaint.contains(sign)) {
+        user_namespaces_remedy()
+    } else if complaint.contains(staging::NOT_SHOWN) {
+        "put the data directory on ext4, xfs or btrfs, or do not run this server as root".to_owned()
+    } else {
+        "run `agentyard doctor`, which tells what is missing on this machine".to_owned()
+    };
     CommandError::Refused {
         reason: format!("no sandbox could be made: {complaint}"),
-        remedy: "run `agentyard doctor`, which tells what is missing on this machine".to_owned(),
+        remedy,
     }
 }
 
@@ -246,11 +376,8 @@ fn found(command: &Command) -> Vec<(PathBuf, Hidden)> {
         .collect()
 }
 
-/// The directories that a command may write to, opened once more, to look at them while it does.
+/// The directories that a command may write to, to look at them while it does.
 fn writable(mounts: &[Mount]) -> io::Result<Vec<OwnedFd>> {
     let mounts = mounts.iter().filter(|mount| mount.access == Access::ReadWrite);
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    mounts
-        .map(|mount| Ok(rustix::fs::openat(&mount.source, ".", flags, Mode::empty())?))
-        .collect()
+    mounts.map(|mount| mount.source.try_clone()).collect()
 }

@@ -184,16 +184,19 @@ impl Interpreters {
     /// A child of an interpreter, which nothing has run in yet.
     async fn holder(&self, script: &Script) -> Result<Holder, String> {
         let command = &script.command;
-        if command.network != Network::None {
-            return Err("the network is reached from an interpreter that is started for it".to_owned());
-        }
+        let way_out = self.0.bubblewrap.way_out(command.network);
+        let way_out = way_out.map_err(|error| error.to_string())?;
         let groups = Cgroups::of_this_machine().ok();
         let zygote = self
             .0
             .pool
-            .get(&script.key, script.generation, self.started(script, groups.is_some()))
+            .get(
+                &script.key,
+                script.generation,
+                self.started(script, groups.is_some()),
+            )
             .await?;
-        let child = zygote.child(command.network).await.map_err(|error| {
+        let mut child = zygote.child(command.network).await.map_err(|error| {
             self.0.pool.give_up(&zygote);
             format!("the interpreter could not fork: {error}")
         })?;
@@ -203,10 +206,19 @@ impl Interpreters {
                 group.add(child.first.pid)?;
                 group.add(child.second)?;
             }
-            let writable = command.mounts.iter().filter(|mount| mount.access == Access::ReadWrite);
+            let writable = command
+                .mounts
+                .iter()
+                .filter(|mount| mount.access == Access::ReadWrite);
             let writable = writable.map(|mount| mount.source.try_clone());
-            let watch = Watch::new(command.limits, writable.collect::<Result<_, _>>()?, group.is_none());
-            Ok::<_, std::io::Error>(Confinement::around(group, watch, child.first.pid))
+            let watch = Watch::new(
+                command.limits,
+                writable.collect::<Result<_, _>>()?,
+                group.is_none(),
+            );
+            let confinement = Confinement::new(group, watch, way_out);
+            let listener = std::mem::take(&mut child.listener);
+            Ok::<_, std::io::Error>(confinement.started_as(child.first.pid, listener))
         };
         let confinement = confined().map_err(|error| format!("the code could not be limited: {error}"))?;
         Ok(Holder {

@@ -24,12 +24,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getpid, set_child_subreaper, setsid};
 use tokio::process::Child;
 
-pub(crate) use led::{Confinement, Led, Outlet, Pipes};
+pub(crate) use led::{Confinement, Led, Outlet, Pipes, input_of, output_pipe, read};
 use message::Descriptors;
 pub(crate) use message::{Launch, Request};
 
 /// How long a command may take to end when it is asked to.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// How often those are buried that a command has left behind.
 const REAP_INTERVAL: Timespec = Timespec {

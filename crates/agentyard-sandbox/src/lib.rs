@@ -16,6 +16,7 @@ mod cgroups;
 mod command;
 mod egress;
 mod host;
+mod interpreter;
 mod leader;
 mod machine;
 pub mod namespace;
@@ -33,6 +34,9 @@ pub use egress::{
     egress_environment,
 };
 pub use host::Host;
+pub use interpreter::{
+    Code, ColdCall, Frame, Interpreted, Interpreters, NotWarm, Outcome, Raised, Report, Script,
+};
 pub use leader::{LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
 pub use podman::{IMAGE_REGISTRIES, ImageName, InvalidImage, Podman, PodmanSettings, choose_image};

@@ -19,7 +19,7 @@ pub use finding::{Finding, State};
 pub(crate) use overlayfs::OverlayDirectories;
 pub(crate) use probe::program_on;
 pub use toolbox::Tool;
-pub(crate) use user_namespaces::SWITCHES;
+pub(crate) use user_namespaces::{SWITCHES, remedy as user_namespaces_remedy};
 
 /// What the probes need from outside.
 #[derive(Debug, Clone)]

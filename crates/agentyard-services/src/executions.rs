@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use agentyard_model::{
     Caller, Clock, Execution, ExecutionFilter, ExecutionId, ExecutionPlace, NewExecution, Page, PageRequest,
-    Permission, Timestamp,
+    Permission,
 };
 use agentyard_store::{Delivery, Error as StoreError, Store};
 use tokio::sync::{Notify, Semaphore};
@@ -83,11 +83,6 @@ impl Executions {
             news: Notify::new(),
             sender: Mutex::default(),
         }))
-    }
-
-    /// The time at which something begins that is to be put on record.
-    pub(crate) fn now(&self) -> Timestamp {
-        self.0.clock.now()
     }
 
     /// Puts an execution of this caller on record. It is written in the background; a failure is logged, and concerns

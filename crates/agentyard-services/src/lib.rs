@@ -52,6 +52,8 @@ mod runs;
 
 mod environments;
 
+mod exec;
+
 use std::sync::Arc;
 
 use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
@@ -59,6 +61,7 @@ use agentyard_model::Clock;
 use agentyard_store::Store;
 
 use environments::EnvironmentParts;
+use exec::ExecParts;
 use homes::Homes;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
@@ -102,6 +105,10 @@ pub use environments::{
     InstallReport, InstallRequest, KindAvailability, UnknownEnvironmentKind,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use exec::{
+    ChangedPath, CodeFileRequest, CodeRequest, ContextState, Exception, Exec, ExecAnswer, ExecDetails,
+    ExecOptions, FileChangeKind, Frame, Image, Installed, MissingPackage,
+};
 pub use executions::{ExecutionSettings, Executions, SurrealCredentials, SurrealLevel, SurrealSettings};
 pub use files::{
     EditRequest, Environment, Files, ListRequest, ProjectPart, ReadAnswer, ReadPart, ReadRequest,
@@ -168,6 +175,8 @@ pub struct Services {
     pub runs: Arc<Runs>,
     /// Python environments.
     pub environments: Environments,
+    /// Python code.
+    pub exec: Exec,
 }
 
 impl Services {
@@ -247,11 +256,13 @@ impl Services {
         let secrets = Secrets::new(store.clone());
         let executions = Executions::new(store.clone(), clock.clone(), executions);
         let (sandbox, limits) = (runs.sandbox.clone(), runs.limits);
+        let interpreters = runs.interpreters.clone();
         let runs = Arc::new(Runs::new(
             runs,
             places.clone(),
             secrets.clone(),
             executions.clone(),
+            clock.clone(),
         ));
         let environments = Environments::new(EnvironmentParts {
             settings: environments,
@@ -263,15 +274,24 @@ impl Services {
             locks,
             clock: clock.clone(),
         });
+        let exec = Exec::new(ExecParts {
+            runs: runs.clone(),
+            environments: environments.clone(),
+            secrets: secrets.clone(),
+            places: places.clone(),
+            interpreters,
+            clock: clock.clone(),
+        });
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
             files: Files::new(places.clone(), machine, sandbox.is_some()),
             code_files: CodeFiles::new(places.clone()),
-            runs,
             secrets,
             executions,
+            runs,
             environments,
+            exec,
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
             workspaces,

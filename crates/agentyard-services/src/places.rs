@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agentyard_git::{self as git, Confined, KeptRepositories, ObjectId, Repository, Roots, Work};
+use agentyard_git::{
+    self as git, CheckpointChange, Confined, KeptRepositories, ObjectId, Repository, Roots, Work,
+};
 use agentyard_model::{AuditEvent, Caller, Outcome, Permission, TenantId};
 
 use crate::audit::AuditLog;
@@ -386,14 +388,6 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// How the place is named in records: the workspace, or the directory.
-    pub(crate) fn name(&self) -> String {
-        match &self.workspace {
-            Some(entered) => entered.id().to_string(),
-            None => self.tree.path().display().to_string(),
-        }
-    }
-
     /// Writes down the state of the tree, when it is a workspace's.
     async fn checkpoint(&self, operation: &'static str) -> Result<Option<ObjectId>> {
         let Some(entered) = self.workspace.clone() else {
@@ -407,6 +401,32 @@ impl Held {
             .pass(move |cancel| workspaces.checkpoint_tree(&entered, operation, &by, cancel))
             .await
             .map(Some)
+    }
+
+    /// What was changed in a workspace since it is held: so many files are named, and all are counted. Nothing is known
+    /// of other trees.
+    pub(crate) async fn changes(&self, most: usize) -> Result<Option<(Vec<CheckpointChange>, usize)>> {
+        let Some(after) = self.checkpoint(self.operation).await? else {
+            return Ok(None);
+        };
+        let (Some(entered), Some(before)) = (self.workspace.clone(), self.before) else {
+            return Ok(None);
+        };
+        let workspaces = self.places.0.workspaces.clone();
+        let changes = self
+            .places
+            .0
+            .turnstile
+            .pass(move |cancel| workspaces.changes_between(&entered, (before, after), most, cancel));
+        changes.await.map(Some)
+    }
+
+    /// What is held: a workspace by its id, any other tree by its directory.
+    pub(crate) fn name(&self) -> String {
+        match &self.workspace {
+            Some(entered) => entered.id().to_string(),
+            None => self.tree.path().display().to_string(),
+        }
     }
 
     /// The work has ended: writes down what was done, and lets others have their turn.

@@ -21,8 +21,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agentyard_model::{Caller, Permission, RunId, SecretName};
-use agentyard_sandbox::{Limits, Network, Sandbox, Stream};
+use agentyard_model::{Caller, Clock, Permission, RunId, SecretName};
+use agentyard_sandbox::{Interpreters, Limits, Network, Sandbox, Stream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
@@ -35,10 +35,12 @@ use crate::secrets::Secrets;
 pub use attending::{Followed, Following, RunAnswer, Waiting};
 pub use captured::Captured;
 pub use commands::CommandRequest;
+pub(crate) use commands::{MAX_WORDS, check_text, check_variables, input_of};
 pub use log::{RunEnd, RunEvent, RunHappening};
 pub use making::MakeRequest;
 pub(crate) use performing::{Stage, ended, from_sandbox, inside};
 pub use plain::PlainText;
+pub(crate) use recording::Recorded;
 use run::{Attendance, Run};
 pub use spool::RunOutput;
 
@@ -57,6 +59,7 @@ pub struct Runs {
     places: Places,
     secrets: Secrets,
     executions: Executions,
+    clock: Clock,
     running: Arc<Semaphore>,
     known: Mutex<BTreeMap<RunId, Arc<Run>>>,
 }
@@ -77,6 +80,8 @@ pub struct RunSettings {
     pub at_once: usize,
     /// How long a run goes on when the last one who followed it has left.
     pub linger: Duration,
+    /// Python interpreters that have started already, where there are any.
+    pub interpreters: Option<Interpreters>,
 }
 
 /// A command as it will be run, once everything that a caller said was found right.
@@ -95,27 +100,21 @@ struct Plan {
     timeout: Duration,
 }
 
-impl Plan {
-    /// The command as people would write it.
-    fn line(&self) -> String {
-        let words = std::iter::once(&self.program).chain(&self.arguments);
-        words.map(String::as_str).collect::<Vec<_>>().join(" ")
-    }
-}
-
 impl Runs {
     pub(crate) fn new(
         settings: RunSettings,
         places: Places,
         secrets: Secrets,
         executions: Executions,
+        clock: Clock,
     ) -> Self {
         Self {
+            secrets,
+            executions,
+            clock,
             running: Arc::new(Semaphore::new(settings.at_once.clamp(1, MAX_RUNS))),
             settings,
             places,
-            secrets,
-            executions,
             known: Mutex::default(),
         }
     }
@@ -180,7 +179,8 @@ impl Runs {
     ) -> Result<RunAnswer> {
         let body = || {
             let (plan, sandbox, limits) = (plan()?, self.sandbox()?, self.settings.limits);
-            Ok(move |stage| performing::perform_command(plan, stage, sandbox, limits))
+            let secrets = self.secrets.clone();
+            Ok(move |stage| performing::perform_command(plan, stage, sandbox, limits, secrets))
         };
         let (answer, _) = self
             .attend_with::<(), _, _>(caller, waiting, body, progress)
@@ -243,8 +243,8 @@ impl Runs {
             caller: caller.clone(),
             places: self.places.clone(),
             running: Arc::clone(&self.running),
-            secrets: self.secrets.clone(),
             executions: self.executions.clone(),
+            clock: self.clock.clone(),
         };
         // The run does not end with the call that started it, so it has a task of its own.
         let performing = performing::perform(Arc::clone(run), body(stage));

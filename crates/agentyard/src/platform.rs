@@ -15,8 +15,8 @@ use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
 use agentyard_sandbox::{Backend, Limits, Machine, MachineContext, Sandbox};
 use agentyard_services::{
-    COMMAND_HOME, ConfiguredRepo, ErrorKind, ExecutionSettings, RepositorySettings, RunSettings,
-    ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
+    COMMAND_HOME, ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, ScratchSettings, Services,
+    WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::Store;
 
@@ -26,6 +26,7 @@ use crate::config::{
     WorkspaceWay,
 };
 use crate::credentials;
+use crate::execution_log;
 use crate::exit::Failure;
 use crate::sandboxing::{self, Sandboxing};
 use crate::telemetry::{self, Face, Telemetry};
@@ -190,13 +191,14 @@ pub(crate) fn platform(
     let search_path = search_path.map_or("", |(_, value)| value.as_str());
     let environments =
         crate::environments::settings(&config.settings, machine(&setting.environment), search_path);
+    let executions = execution_log::settings(&config.settings.executions)?;
     Ok(Platform {
         services: Arc::new(Services::new(
             store,
             repositories,
             runs,
             environments,
-            ExecutionSettings::default(),
+            executions,
             Clock::System,
         )),
         selection: Arc::new(selection),
@@ -216,7 +218,10 @@ fn owner_of_trees(settings: &SandboxSettings) -> Option<TreeOwner> {
 
 /// How commands are run. They see of the environment only what every program needs.
 fn runs(environment: &Environment, config: &Config) -> Result<RunSettings, Failure> {
-    let Sandboxing { sandbox } = sandboxing::chosen(environment, config)?;
+    let Sandboxing {
+        sandbox,
+        interpreters,
+    } = sandboxing::chosen(environment, config)?;
     Ok(RunSettings {
         environment: variables(environment, sandbox.as_deref().map(Sandbox::backend)),
         sandbox,
@@ -228,6 +233,7 @@ fn runs(environment: &Environment, config: &Config) -> Result<RunSettings, Failu
         network: config.sandbox.network.into(),
         at_once: config.build.max_at_once as usize,
         linger: Duration::from_millis(config.build.linger_ms),
+        interpreters,
     })
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use agentyard_sandbox::{
-    Bubblewrap, BubblewrapSettings, Egress, EgressSettings, Host, ImageName, Network, Podman, PodmanSettings,
-    Sandbox,
+    Bubblewrap, BubblewrapSettings, Egress, EgressSettings, Host, ImageName, Interpreters, Network, Podman,
+    PodmanSettings, Sandbox,
 };
 use agentyard_services::ErrorKind;
 
@@ -17,19 +17,33 @@ use crate::leading;
 pub(crate) struct Sandboxing {
     /// Without one, they are refused.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
+    /// Interpreters that wait for code, where the sandbox can have them.
+    pub(crate) interpreters: Option<Interpreters>,
 }
 
 /// What the settings choose.
 pub(crate) fn chosen(environment: &Environment, config: &Config) -> Result<Sandboxing, Failure> {
-    let sandbox: Option<Arc<dyn Sandbox>> = match config.sandbox.backend {
-        _ if runs_on_host(environment, config) => Some(Arc::new(Host::new(leading::program()))),
-        SandboxBackend::Host => None,
+    Ok(match config.sandbox.backend {
+        _ if runs_on_host(environment, config) => Sandboxing::of(Host::new(leading::program())),
+        SandboxBackend::Host => Sandboxing::default(),
         SandboxBackend::Auto | SandboxBackend::Bubblewrap => {
-            Some(Arc::new(Bubblewrap::new(bubblewrap(environment, config))))
+            let bubblewrap = Bubblewrap::new(bubblewrap(environment, config)?);
+            Sandboxing {
+                interpreters: Some(Interpreters::new(bubblewrap.clone())),
+                ..Sandboxing::of(bubblewrap)
+            }
         }
-        SandboxBackend::Podman => Some(Arc::new(Podman::new(podman(environment, config)?))),
-    };
-    Ok(Sandboxing { sandbox })
+        SandboxBackend::Podman => Sandboxing::of(Podman::new(podman(environment, config)?)),
+    })
+}
+
+impl Sandboxing {
+    fn of(sandbox: impl Sandbox + 'static) -> Self {
+        Self {
+            sandbox: Some(Arc::new(sandbox)),
+            interpreters: None,
+        }
+    }
 }
 
 /// Says loudly that commands run without a sandbox.
@@ -58,24 +72,21 @@ fn has_program(environment: &Environment, name: &str) -> bool {
     std::env::split_paths(search_path).any(|directory| directory.join(name).is_file())
 }
 
-fn bubblewrap(environment: &Environment, config: &Config) -> BubblewrapSettings {
+fn bubblewrap(environment: &Environment, config: &Config) -> Result<BubblewrapSettings, Failure> {
     let settings = &config.sandbox;
-    BubblewrapSettings {
+    Ok(BubblewrapSettings {
         leader: leading::program(),
         search_path: environment.value("PATH").unwrap_or_default().to_owned(),
         home: environment.home().map(ToOwned::to_owned),
         user: (settings.user, settings.user),
         read_only: settings.read_only.clone(),
-        registries: registries(config),
+        egress: Some(egress(config)?),
         allow_weaker: settings.allow_weaker,
-    }
+    })
 }
 
 fn podman(environment: &Environment, config: &Config) -> Result<PodmanSettings, Failure> {
     let settings = &config.sandbox;
-    let invalid = |key: &str, error: &dyn std::error::Error| {
-        Failure::new(ErrorKind::InvalidInput, format!("`{key}`: {error}"))
-    };
     let known = ["PATH", "HOME", "XDG_RUNTIME_DIR"]
         .into_iter()
         .filter_map(|name| {
@@ -93,13 +104,23 @@ fn podman(environment: &Environment, config: &Config) -> Result<PodmanSettings, 
             .map_err(|error| invalid("sandbox.image", &error))?,
         setup: settings.setup.clone(),
         setup_network: Network::Registry.min(settings.network.into()),
-        egress: Egress::new(EgressSettings {
-            registries: registries(config),
-            upstream: settings.proxy.as_ref().map(|proxy| proxy.expose().to_owned()),
-            ..EgressSettings::default()
-        })
-        .map_err(|error| invalid("sandbox.registries", &error))?,
+        egress: egress(config)?,
     })
+}
+
+/// The way out of sandboxes, for commands that may reach others.
+fn egress(config: &Config) -> Result<Egress, Failure> {
+    let proxy = config.sandbox.proxy.as_ref();
+    Egress::new(EgressSettings {
+        registries: registries(config),
+        upstream: proxy.map(|proxy| proxy.expose().to_owned()),
+        ..EgressSettings::default()
+    })
+    .map_err(|error| invalid("sandbox.registries` or `sandbox.proxy", &error))
+}
+
+fn invalid(key: &str, error: &dyn std::error::Error) -> Failure {
+    Failure::new(ErrorKind::InvalidInput, format!("`{key}`: {error}"))
 }
 
 /// The registries that sandboxes reach: those that are named, and where packages of Python come from.

@@ -96,11 +96,12 @@ fn output(
     let output = place
         .output(services, &scope.caller, MAX_OUTPUT_BYTES)
         .map_err(|error| unreadable(&error))?;
-    let mut text = PlainText::default().push(&String::from_utf8_lossy(&output.bytes));
-    let end = place.offset + output.bytes.len() as u64;
+    let whole = whole_characters(&output.bytes);
+    let mut text = PlainText::default().push(&String::from_utf8_lossy(whole));
+    let end = place.offset + whole.len() as u64;
     if end < output.kept {
-        let whole = uri.split('?').next().unwrap_or(uri);
-        text.push_str(&format!("\n[more: read {whole}?offset={end}]\n"));
+        let base = uri.split('?').next().unwrap_or(uri);
+        text.push_str(&format!("\n[more: read {base}?offset={end}]\n"));
     } else if output.kept < output.total {
         let lost = output.total - output.kept;
         text.push_str(&format!("\n[{lost} bytes more were said and are not kept]\n"));
@@ -109,6 +110,14 @@ fn output(
     }
     let contents = ResourceContents::text(text, uri).with_mime_type("text/plain");
     Ok(ReadResourceResult::new(vec![contents]))
+}
+
+/// The bytes without the beginning of a character whose end is in the next piece.
+fn whole_characters(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
+        _ => bytes,
+    }
 }
 
 fn unreadable(error: &Error) -> ErrorData {
@@ -146,4 +155,17 @@ fn absent(uri: &str) -> ErrorData {
         format!("no resource `{uri}`; `resources/list` and `resources/templates/list` name those there are"),
         None,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_ends_between_characters() {
+        let text = "aä".as_bytes();
+        assert_eq!(whole_characters(text), text);
+        assert_eq!(whole_characters(&text[..2]), b"a");
+        assert_eq!(whole_characters(b"a\xffb"), b"a\xffb");
+    }
 }

@@ -8,7 +8,7 @@ use super::plan::{AtPath, Difference, differences};
 use super::recorded::{self, Recorded};
 use super::{Checkpoint, CheckpointName, CheckpointSeries, references};
 use crate::error::check_cancelled;
-use crate::{Error, Repository, display_path};
+use crate::{Error, ObjectId, Repository, display_path};
 
 /// Which checkpoints to list.
 #[derive(Clone, Debug)]
@@ -102,6 +102,31 @@ impl Repository {
         }
         page.checkpoints.reverse();
         Ok(page)
+    }
+}
+
+impl Repository {
+    /// What a checkpoint has changed since another: so many files at most are named, and all are counted.
+    pub fn changes_between(
+        &self,
+        before: ObjectId,
+        after: ObjectId,
+        most: usize,
+        cancel: &AtomicBool,
+    ) -> Result<(Vec<CheckpointChange>, usize), Error> {
+        if before == after {
+            return Ok((Vec::new(), 0));
+        }
+        let local = self.local();
+        let before = Recorded::read(&local, before.into())?;
+        let after = Recorded::read(&local, after.into())?;
+        let mut changes: Vec<_> = differences(&local, &before, &after, cancel)?
+            .iter()
+            .filter_map(change)
+            .collect();
+        let count = changes.len();
+        changes.truncate(most);
+        Ok((changes, count))
     }
 }
 

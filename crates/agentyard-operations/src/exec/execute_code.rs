@@ -82,7 +82,7 @@ impl Operation for ExecuteCode {
             stdin: input.stdin,
             directory: input.directory,
             timeout: input.timeout_ms.map(Duration::from_millis),
-            network: input.network.map(Into::into).unwrap_or_default(),
+            network: input.network.map(Into::into),
             auto_install: input.auto_install,
             secrets: input.secrets,
             environment: input.environment.0,

@@ -1,8 +1,8 @@
 //! What is told of code that was run.
 
-use agentyard_services::{
-    ChangedPath, ContextState, Exception, ExecAnswer, Frame, Image, MissingPackage,
-};
+use std::sync::Arc;
+
+use agentyard_services::{ChangedPath, ContextState, Exception, ExecAnswer, Frame, Image, MissingPackage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -138,12 +138,16 @@ fn attached(image: Image) -> Attachment {
 
 impl From<ExecAnswer> for ExecutionView {
     fn from(answer: ExecAnswer) -> Self {
-        let details = answer.details.unwrap_or_default();
+        // Nobody else has them, but for who waits for the same run.
+        let details = answer.details.map(Arc::unwrap_or_clone).unwrap_or_default();
         Self {
             run: answer.run.into(),
             exception: details.exception.map(Into::into),
             missing_package: details.missing_package.map(Into::into),
-            installed: details.installed.map(|installed| installed.packages).unwrap_or_default(),
+            installed: details
+                .installed
+                .map(|installed| installed.packages)
+                .unwrap_or_default(),
             files: details.files.into_iter().map(Into::into).collect(),
             files_left_out: details.files_left_out,
             context: details.context.map(Into::into),

@@ -51,11 +51,16 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
             json!({ "workspace": repository, "file_path": "README.md", "content": "y = 2\n" })
         }
         "overwrite_code_file" => json!({ "workspace": repository, "path": "over.py", "content": "z = 3\n" }),
+        "execute_code" => json!({ "workspace": repository, "code": "print(1)" }),
+        "execute_code_file" => json!({ "workspace": repository, "path": "script.py" }),
         "install_dependencies" => json!({ "workspace": repository, "packages": ["no-such-package-of-ours"] }),
         "check_installed_packages" => json!({ "workspace": repository, "packages": ["numpy"] }),
         "configure_environment" => json!({ "workspace": repository, "type": "venv" }),
         "get_environment_config" => json!({ "workspace": repository }),
         "read_code_file" => json!({ "workspace": repository, "file_path": "README.md" }),
+        "list_executions" | "secret_list" => json!({}),
+        "secret_set" => json!({ "name": "API_TOKEN", "value": "hunter22" }),
+        "secret_remove" => json!({ "name": "API_TOKEN" }),
         "token_create" => json!({ "name": "child" }),
         "token_revoke" => json!({ "token": token }),
         "repo_add" => json!({ "url": repository, "name": "ours" }),
@@ -98,6 +103,7 @@ async fn platform_with_token() -> (TestPlatform, String) {
     // A remote that is always there: the repository itself.
     let repository = platform.repository.path().display().to_string();
     platform.repository.git(&["remote", "add", "origin", &repository]);
+    platform.repository.write("script.py", "print(1)\n");
     let doomed = RepoRequest {
         url: "https://example.org/doomed.git".to_owned(),
         ..RepoRequest::default()

@@ -2,15 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plan::{Argument, Plan, Rlimits, Source, Stage};
+use super::plan::{Argument, Plan, Rlimits, ShownOwners, Source, Stage};
 use super::system::Shown;
 use crate::command::{Access, Command, CommandError, Limits, Network};
+use crate::egress::{EGRESS_PORT, egress_environment};
 
 /// Where the home directory is.
 pub(crate) const HOME: &str = "/home/agent";
-
-/// Where a proxy listens for commands that may reach others.
-pub(crate) const PROXY_PORT: u16 = 3128;
 
 /// How much fits into the directories for sockets and the like.
 const RUN_BYTES: u64 = 16 * 1024 * 1024;
@@ -52,14 +50,7 @@ pub(crate) enum Role {
 
 /// What a keeper may do, in its own user namespace: make namespaces and mounts, give up rights for its children, and
 /// start a network without anybody in it.
-const KEEPER_RIGHTS: &[&str] = &[
-    "CAP_SYS_ADMIN",
-    "CAP_SETPCAP",
-    "CAP_NET_ADMIN",
-    "CAP_SYS_CHROOT",
-    "CAP_SETUID",
-    "CAP_SETGID",
-];
+const KEEPER_RIGHTS: &[&str] = &["CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_NET_ADMIN", "CAP_SYS_CHROOT"];
 
 /// The whole plan for a command. Its mounts' descriptors come first among those that the leader gets.
 pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, CommandError> {
@@ -85,8 +76,15 @@ pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, Command
     words.system(facts);
     words.identity(facts.identity);
     words.all(&["--proc", "/proc", "--dev", "/dev"]);
-    words.memory(&command.limits);
+    words.memory(command);
+    let is_below_mount = |path: &str| {
+        let mut mounts = command.mounts.iter();
+        mounts.any(|mount| Path::new(path).starts_with(&mount.at)) || Path::new(path).starts_with(HOME)
+    };
+    words.tools(facts, |path| !is_below_mount(path));
     words.mounts(command, facts)?;
+    // The user of this server may be called `agent` too.
+    words.tools(facts, is_below_mount);
     for (path, kind) in &facts.hidden {
         words.hide(path_text(path)?, *kind);
     }
@@ -105,7 +103,7 @@ pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, Command
         rlimits: rlimits(&command.limits, join.is_empty()),
         join,
         leave,
-        listen: (command.network != Network::None).then_some(PROXY_PORT),
+        listen: (command.network != Network::None).then_some(EGRESS_PORT),
     })
 }
 
@@ -125,6 +123,22 @@ fn path_text(path: &Path) -> Result<&str, CommandError> {
     })
 }
 
+/// Directories in memory, of which a command cannot have more than it may have of memory as a whole: where they are,
+/// their size and mode.
+pub(crate) fn in_memory(command: &Command) -> Vec<(&'static str, u64, &'static str)> {
+    let limits = &command.limits;
+    let most = limits.memory_bytes.min(limits.disk_bytes);
+    let mut directories = vec![
+        ("/tmp", most, "1777"),
+        ("/dev/shm", most, "1777"),
+        ("/run", most.min(RUN_BYTES), "0755"),
+    ];
+    if !command.mounts.iter().any(|mount| mount.at == Path::new(HOME)) {
+        directories.push((HOME, most, "0700"));
+    }
+    directories
+}
+
 /// The command line of bubblewrap as it grows.
 #[derive(Debug, Default)]
 struct Words {
@@ -142,7 +156,7 @@ impl Words {
         self.arguments.extend(words);
     }
 
-    fn stage(&mut self, source: Source, owners: Option<usize>) -> Argument {
+    fn stage(&mut self, source: Source, owners: Option<ShownOwners>) -> Argument {
         self.stages.push(Stage { source, owners });
         Argument::Stage(self.stages.len() - 1)
     }
@@ -151,15 +165,29 @@ impl Words {
         for shown in facts.shown {
             match shown {
                 Shown::Open(path) => self.all(&["--ro-bind", path, path]),
-                Shown::Closed(path) if !facts.is_root => self.all(&["--ro-bind-try", path, path]),
-                Shown::Closed(path) => {
-                    let stage = self.stage(Source::Path(path.clone()), None);
-                    self.all(&["--ro-bind"]);
-                    self.push(stage);
-                    self.all(&[path]);
-                }
+                Shown::Closed(_) => {}
                 Shown::Copy(path) => self.file(Argument::File(path.clone()), path),
                 Shown::Link { at, to } => self.all(&["--symlink", to, at]),
+            }
+        }
+    }
+
+    /// What may be anywhere, also where the sandbox has something of its own; of that, what is wanted now.
+    fn tools(&mut self, facts: &Facts<'_>, is_wanted: impl Fn(&str) -> bool) {
+        for shown in facts.shown {
+            let Shown::Closed(path) = shown else {
+                continue;
+            };
+            if !is_wanted(path) {
+                continue;
+            }
+            if facts.is_root {
+                let stage = self.stage(Source::Path(path.clone()), None);
+                self.all(&["--ro-bind"]);
+                self.push(stage);
+                self.all(&[path]);
+            } else {
+                self.all(&["--ro-bind-try", path, path]);
             }
         }
     }
@@ -183,12 +211,10 @@ impl Words {
         self.all(&[at]);
     }
 
-    /// Directories in memory, of which a command cannot have more than it may have of memory as a whole.
-    fn memory(&mut self, limits: &Limits) {
-        let most = limits.memory_bytes.min(limits.disk_bytes);
-        self.tmpfs("/tmp", most, "1777");
-        self.tmpfs("/dev/shm", most, "1777");
-        self.tmpfs("/run", most.min(RUN_BYTES), "0755");
+    fn memory(&mut self, command: &Command) {
+        for (at, size, mode) in in_memory(command) {
+            self.tmpfs(at, size, mode);
+        }
         self.all(&["--dir", "/var"]);
         self.all(&["--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp"]);
     }
@@ -198,16 +224,13 @@ impl Words {
     }
 
     fn mounts(&mut self, command: &Command, facts: &Facts<'_>) -> Result<(), CommandError> {
-        if !command.mounts.iter().any(|mount| mount.at == Path::new(HOME)) {
-            self.tmpfs(
-                HOME,
-                command.limits.memory_bytes.min(command.limits.disk_bytes),
-                "0700",
-            );
-        }
         for (place, mount) in command.mounts.iter().enumerate() {
             let source = if facts.is_root {
-                let owners = facts.owners.get(place).copied().flatten();
+                let namespace = facts.owners.get(place).copied().flatten();
+                let owners = namespace.map(|namespace| ShownOwners {
+                    namespace,
+                    is_needed: mount.access == Access::ReadWrite,
+                });
                 self.stage(Source::Descriptor(place), owners)
             } else {
                 Argument::PathOf(place)
@@ -244,12 +267,14 @@ impl Words {
         if command.network == Network::None {
             return;
         }
-        let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
-        for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
-            self.all(&["--setenv", name, &proxy]);
+        for (name, value) in egress_environment() {
+            self.all(&["--setenv", &name, &value]);
         }
         for name in ["NO_PROXY", "no_proxy"] {
             self.all(&["--setenv", name, "localhost,127.0.0.1,::1"]);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

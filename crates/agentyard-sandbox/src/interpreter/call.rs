@@ -17,9 +17,13 @@ use super::packets::Packet;
 use super::report::{MAX_REPORT_BYTES, Report};
 use super::zygote::{Child, Said, Zygote};
 use super::{Code, Script};
-use crate::command::{CommandError, EndCause, Event, Exit, Limits, Stream};
+use crate::command::{CommandError, EndCause, Event, Exit, Limits, Network, Stream};
+use crate::egress::egress_environment;
 use crate::leader::{Confinement, GRACE, input_of, output_pipe, read};
 use crate::sandbox::{Awaited, Process};
+
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
 
 /// What came of a call beside its end.
 #[derive(Debug, Default)]
@@ -56,11 +60,15 @@ impl Request {
             Code::Text(text) => (Some(text.clone()), None),
             Code::File(path) => (None, Some(text_of(path)?)),
         };
+        let mut environment: BTreeMap<_, _> = command.environment.iter().cloned().collect();
+        if command.network != Network::None {
+            environment.extend(egress_environment());
+        }
         Ok(Self {
             source,
             path,
             arguments: script.arguments.clone(),
-            environment: command.environment.iter().cloned().collect(),
+            environment,
             directory: text_of(&command.directory)?,
             executable: command.program.clone(),
             prefix: script.prefix.as_deref().map(text_of).transpose()?,
@@ -313,14 +321,21 @@ impl Call {
             code,
             signal,
             duration: self.started.elapsed(),
-            cause: if ended_by_kernel { EndCause::MemoryLimit } else { self.cause },
+            cause: if ended_by_kernel {
+                EndCause::MemoryLimit
+            } else {
+                self.cause
+            },
             usage: confinement.usage(),
         }
     }
 
     /// What was said before the end and not read yet. What somebody may still hold open is not waited for.
     fn leftover(&mut self) -> Option<Event> {
-        for (stream, pipe) in [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)] {
+        for (stream, pipe) in [
+            (Stream::Stdout, &mut self.stdout),
+            (Stream::Stderr, &mut self.stderr),
+        ] {
             match read_now(pipe) {
                 Some(bytes) => return Some(Event::Output(stream, bytes)),
                 None => *pipe = None,
@@ -345,5 +360,17 @@ impl Call {
             });
         }
         Ok(Event::Ended(exit))
+    }
+}
+
+/// What can be read without waiting.
+fn read_now(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; CHUNK];
+    match pipe.as_mut()?.try_read(&mut bytes) {
+        Ok(length @ 1..) => {
+            bytes.truncate(length);
+            Some(bytes)
+        }
+        _ => None,
     }
 }

@@ -126,7 +126,10 @@ impl Seat {
     pub(super) fn keep(self, holder: Holder) {
         holder.child.first.signal(Signal::USR1);
         let mut contexts = self.contexts.lock();
-        if let Some(context) = contexts.get_mut(&self.name).filter(|context| context.number == self.number) {
+        if let Some(context) = contexts
+            .get_mut(&self.name)
+            .filter(|context| context.number == self.number)
+        {
             context.holder = Some(holder);
             context.used = Instant::now();
         }

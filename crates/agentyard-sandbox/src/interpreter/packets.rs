@@ -4,6 +4,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixDatagram as StdUnixDatagram;
 
 use rustix::net::sockopt::set_socket_passcred;
 use rustix::net::{
@@ -11,7 +12,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 use rustix::process::Pid;
-use tokio::io::unix::AsyncFd;
+use tokio::io::Interest;
+use tokio::net::UnixDatagram;
 
 /// The longest message that is taken.
 const MAX_BYTES: usize = 16 * 1024;
@@ -19,9 +21,10 @@ const MAX_BYTES: usize = 16 * 1024;
 /// How many descriptors come or go with one message.
 const MAX_DESCRIPTORS: usize = 6;
 
-/// Our end of a socket for messages.
+/// Our end of a socket for messages. It is one of the kind that tells when the other end is gone, which the type does
+/// not know.
 #[derive(Debug)]
-pub(super) struct Packets(AsyncFd<OwnedFd>);
+pub(super) struct Packets(UnixDatagram);
 
 /// A message.
 #[derive(Debug)]
@@ -43,51 +46,42 @@ impl Packets {
         )?;
         rustix::io::ioctl_fionbio(&ours, true)?;
         set_socket_passcred(&ours, true)?;
-        Ok((Self(AsyncFd::new(ours)?), theirs))
+        let ours = UnixDatagram::from_std(StdUnixDatagram::from(ours))?;
+        Ok((Self(ours), theirs))
     }
 
     pub(super) async fn send(&self, data: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        loop {
-            let mut ready = self.0.writable().await?;
-            let sent = ready.try_io(|socket| {
-                let mut space =
-                    [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-                let mut ancillary = SendAncillaryBuffer::new(&mut space);
-                if !descriptors.is_empty()
-                    && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors))
-                {
-                    return Err(io::ErrorKind::InvalidInput.into());
-                }
-                let data = [IoSlice::new(data)];
-                Ok(sendmsg(socket.as_fd(), &data, &mut ancillary, SendFlags::NOSIGNAL)?)
-            });
-            if let Ok(sent) = sent {
-                return sent.map(drop);
+        let send = || {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+                return Err(io::ErrorKind::InvalidInput.into());
             }
-        }
+            let data = [IoSlice::new(data)];
+            sendmsg(&self.0, &data, &mut ancillary, SendFlags::NOSIGNAL)?;
+            Ok(())
+        };
+        self.0.async_io(Interest::WRITABLE, send).await
     }
 
     /// The next message, or nothing when nobody is left at the other end. Nothing is lost when this is dropped halfway.
     pub(super) async fn receive(&self) -> io::Result<Option<Packet>> {
-        loop {
-            let mut ready = self.0.readable().await?;
-            match ready.try_io(|socket| receive(socket.as_fd())) {
-                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
-                Ok(packet) => return packet,
-                Err(_) => {}
-            }
+        let receive = || receive(self.0.as_fd());
+        match self.0.async_io(Interest::READABLE, receive).await {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+            received => received,
         }
     }
 
     /// A message that is there already.
     pub(super) fn received_already(&self) -> Option<Packet> {
-        receive(self.0.get_ref().as_fd()).ok().flatten()
+        receive(self.0.as_fd()).ok().flatten()
     }
 }
 
 fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Packet>> {
-    let mut space = [MaybeUninit::uninit();
-        rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS), ScmCredentials(1))];
+    let mut space =
+        [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS), ScmCredentials(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut data = vec![0; MAX_BYTES];
     let mut room = [IoSliceMut::new(&mut data)];
@@ -123,7 +117,10 @@ mod tests {
             rustix::net::send(&theirs, text.as_bytes(), SendFlags::empty()).unwrap();
         }
         let first = ours.receive().await.unwrap().unwrap();
-        assert_eq!((first.data.as_slice(), first.sender), (b"one".as_slice(), Some(getpid())));
+        assert_eq!(
+            (first.data.as_slice(), first.sender),
+            (b"one".as_slice(), Some(getpid()))
+        );
         assert_eq!(ours.receive().await.unwrap().unwrap().data, b"two");
         drop(theirs);
         assert!(ours.receive().await.unwrap().is_none());

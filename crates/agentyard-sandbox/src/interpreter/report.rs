@@ -78,7 +78,11 @@ impl Raised {
                     text: line(&frame.text),
                 })
                 .collect(),
-            missing: written.missing.as_deref().map(line).filter(|name| !name.is_empty()),
+            missing: written
+                .missing
+                .as_deref()
+                .map(line)
+                .filter(|name| !name.is_empty()),
         }
     }
 }
@@ -174,7 +178,16 @@ mod tests {
     fn what_is_no_report_is_none() {
         let long = vec![b' '; MAX_REPORT_BYTES + 1];
         let negative = br#"{"exception": {"type": "", "message": "", "frames": [{"file": "", "line": -1, "function": "", "text": ""}]}, "files": []}"#;
-        for bytes in [&b""[..], b"{", b"[]", b"\xff", b"null", b"{\"files\": 3}", &long, negative] {
+        for bytes in [
+            &b""[..],
+            b"{",
+            b"[]",
+            b"\xff",
+            b"null",
+            b"{\"files\": 3}",
+            &long,
+            negative,
+        ] {
             assert_eq!(Report::read(bytes), None);
         }
     }

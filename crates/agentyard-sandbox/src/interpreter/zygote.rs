@@ -1,7 +1,6 @@
 //! An interpreter that has started already, and the children that it forks.
 
 use std::io;
-use std::net::TcpListener;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,12 +8,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
-use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
 use tokio::time::{Instant, timeout};
 
 use super::packets::{Packet, Packets};
-use crate::bubblewrap::{Bubblewrap, Keeper, PROXY_PORT};
+use crate::bubblewrap::{Bubblewrap, Keeper};
 use crate::command::{Command, CommandError, Limits, Network};
+use crate::egress::EGRESS_PORT;
 
 /// What an interpreter is told to run first: it reads the rest from its standard input.
 const LOADER: &str = r#"import os;exec(compile(os.read(0,1000000),"<agentyard>","exec"))"#;
@@ -46,7 +46,7 @@ struct Settings {
     filter: String,
     covered: &'static [&'static str],
     /// Where file systems in memory are, how large, and with which mode.
-    temporary: Vec<(String, u64, &'static str)>,
+    temporary: Vec<(&'static str, u64, &'static str)>,
     limits: Rlimits,
 }
 
@@ -109,7 +109,8 @@ impl Zygote {
             control.send(&settings, &[]).await?;
             let packet = control.receive().await?;
             let said = packet.as_ref().map(Said::read).unwrap_or_default();
-            said.ready.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
+            said.ready
+                .ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
         };
         let ready = tokio::select! {
             ready = timeout(START_WITHIN, ready) => ready.unwrap_or_else(|late| Err(late.into())),
@@ -155,7 +156,7 @@ impl Zygote {
         let forked = async {
             let (channel, channel_end) = Packets::pair()?;
             let (calls, calls_end) = Packets::pair()?;
-            let port = if network == Network::None { 0 } else { PROXY_PORT };
+            let port = if network == Network::None { 0 } else { EGRESS_PORT };
             let wanted = serde_json::to_vec(&serde_json::json!({ "listen": port }))?;
             let ends = [channel_end.as_fd(), calls_end.as_fd()];
             self.control.send(&wanted, &ends).await?;
@@ -169,7 +170,7 @@ impl Zygote {
                 second: second.sender.ok_or(io::ErrorKind::InvalidData)?,
                 channel,
                 calls,
-                listener: first.descriptors.into_iter().next().map(TcpListener::from),
+                listener: first.descriptors,
             })
         };
         timeout(FORK_WITHIN, forked).await?
@@ -194,7 +195,7 @@ impl Settings {
         Ok(Self {
             filter: filter.iter().map(|byte| format!("{byte:02x}")).collect(),
             covered: COVERED,
-            temporary: crate::bubblewrap::temporary(place),
+            temporary: crate::bubblewrap::in_memory(place),
             limits: Rlimits::new(limits, counts_by_group),
         })
     }
@@ -222,12 +223,12 @@ pub(super) struct Child {
     pub(super) channel: Packets,
     /// What the second one is told, and says.
     pub(super) calls: Packets,
-    /// Where it can be reached from inside, when it is to reach others.
-    pub(super) listener: Option<TcpListener>,
+    /// A socket inside, when it is to reach others through that.
+    pub(super) listener: Vec<OwnedFd>,
 }
 
 impl Child {
-    fn lives(&self) -> bool {
+    pub(super) fn lives(&self) -> bool {
         self.first.lives()
     }
 }
@@ -236,30 +237,33 @@ impl Child {
 #[derive(Debug)]
 pub(super) struct FirstProcess {
     pub(super) pid: Pid,
-    handle: AsyncFd<OwnedFd>,
+    handle: OwnedFd,
+    /// The same, which can be waited for: no pipe, but readable once the process has ended.
+    end: pipe::Receiver,
 }
 
 impl FirstProcess {
     /// Whoever sent a message. It waits for an answer, so it is still the same.
     fn of(packet: &Packet) -> io::Result<Self> {
         let pid = packet.sender.ok_or(io::ErrorKind::InvalidData)?;
-        let handle = AsyncFd::new(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
-        Ok(Self { pid, handle })
+        let handle = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
+        let end = pipe::Receiver::from_owned_fd_unchecked(handle.try_clone()?)?;
+        Ok(Self { pid, handle, end })
     }
 
     /// Waits for its end, which is that of all the others too.
     pub(super) async fn ended(&self) {
-        let _ = self.handle.readable().await;
+        let _ = self.end.readable().await;
     }
 
     pub(super) fn signal(&self, signal: Signal) {
         // Who has ended needs none.
-        let _ = pidfd_send_signal(self.handle.get_ref(), signal);
+        let _ = pidfd_send_signal(&self.handle, signal);
     }
 
     fn lives(&self) -> bool {
         let now = Timespec::default();
-        let mut watched = [PollFd::new(self.handle.get_ref(), PollFlags::IN)];
+        let mut watched = [PollFd::new(&self.handle, PollFlags::IN)];
         matches!(poll(&mut watched, Some(&now)), Ok(0))
     }
 }

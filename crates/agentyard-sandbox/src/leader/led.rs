@@ -16,7 +16,8 @@ use tokio::time::{Instant, sleep_until};
 use super::message::{Descriptors, Report, Request, receive_with};
 use super::{GRACE, LeaderProgram, tree};
 use crate::cgroups::Group;
-use crate::command::{CommandError, EndCause, Event, Exit, Limits, Stream, Usage};
+use crate::command::{CommandError, EndCause, Event, Exit, Limits, Network, Stream, Usage};
+use crate::egress::{Denied, Egress, Serving};
 use crate::sandbox::{Awaited, Process};
 use crate::watch::Watch;
 
@@ -117,15 +118,54 @@ pub(crate) struct Confinement {
     pub(crate) watch: Option<Watch>,
     /// The first process of the sandbox, once it is there. When it ends, so does every other.
     first: Option<(Pid, OwnedFd)>,
+    way_out: WayOut,
+}
+
+/// How a command reaches others.
+#[derive(Debug, Default)]
+enum WayOut {
+    #[default]
+    None,
+    /// Through this proxy, as soon as there is a socket inside.
+    Planned(Egress, Network),
+    Open(Serving),
 }
 
 impl Confinement {
-    pub(crate) fn new(group: Option<Group>, watch: Watch) -> Self {
+    pub(crate) fn new(group: Option<Group>, watch: Watch, way_out: Option<(Egress, Network)>) -> Self {
         Self {
             group,
             watch: Some(watch),
             first: None,
+            way_out: way_out.map_or(WayOut::None, |(egress, network)| WayOut::Planned(egress, network)),
         }
+    }
+
+    /// Lets the proxy answer at the socket that was made inside.
+    fn listen(&mut self, descriptors: Vec<OwnedFd>) {
+        let (Some(listener), WayOut::Planned(egress, network)) =
+            (descriptors.into_iter().next(), &self.way_out)
+        else {
+            return;
+        };
+        // Where it cannot, commands are told so when they try.
+        if let Ok(serving) = egress.serve(listener.into(), *network) {
+            self.way_out = WayOut::Open(serving);
+        }
+    }
+
+    fn denied(&self) -> Vec<Denied> {
+        match &self.way_out {
+            WayOut::Open(serving) => serving.denied(),
+            WayOut::None | WayOut::Planned(..) => Vec::new(),
+        }
+    }
+
+    /// The same around a process that is there already, with a socket if it is to reach others.
+    pub(crate) fn started_as(mut self, first: Pid, listener: Vec<OwnedFd>) -> Self {
+        self.started(first.as_raw_nonzero().get());
+        self.listen(listener);
+        self
     }
 
     fn started(&mut self, number: i32) {
@@ -138,7 +178,7 @@ impl Confinement {
     }
 
     /// Resolves when the command has taken more than it may.
-    async fn exceeded(&mut self) -> EndCause {
+    pub(crate) async fn exceeded(&mut self) -> EndCause {
         match (&mut self.watch, &self.first) {
             (Some(watch), Some((pid, _))) => watch.exceeded(*pid).await,
             _ => std::future::pending().await,
@@ -146,7 +186,7 @@ impl Confinement {
     }
 
     /// Lets what is to end have the processors that it needs for that.
-    fn loosen(&self) {
+    pub(crate) fn loosen(&self) {
         if let Some(group) = &self.group {
             group.lift_cpu();
         }
@@ -162,7 +202,7 @@ impl Confinement {
         }
     }
 
-    fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         match (&self.group, &self.watch) {
             (Some(group), _) => group.usage(),
             (None, Some(watch)) => watch.usage(),
@@ -170,7 +210,7 @@ impl Confinement {
         }
     }
 
-    fn ran_out_of_memory(&self) -> bool {
+    pub(crate) fn ran_out_of_memory(&self) -> bool {
         self.group.as_ref().is_some_and(Group::ran_out_of_memory)
     }
 }
@@ -217,6 +257,10 @@ impl Process for Led {
     fn stop(&mut self) {
         self.stop_because(EndCause::Stopped);
     }
+
+    fn denied(&self) -> Vec<Denied> {
+        self.confinement.denied()
+    }
 }
 
 /// What happened, of all that is waited for.
@@ -228,38 +272,65 @@ enum Happening {
 }
 
 impl Led {
-    async fn next_event(&mut self) -> Result<Event, CommandError> {
+    /// Waits until the sandbox is there, in which the command is about to be started.
+    pub(crate) async fn sandboxed(&mut self) -> Result<Pid, CommandError> {
+        loop {
+            if let Some((first, _)) = &self.confinement.first {
+                return Ok(*first);
+            }
+            if self.end.is_some() {
+                let program = self.program.clone();
+                return Err(self.ended().err().unwrap_or(CommandError::Lost { program }));
+            }
+            // Nobody is there yet who could say anything that should be kept.
+            self.step().await;
+        }
+    }
+
+    /// What it does next.
+    pub(crate) async fn next_event(&mut self) -> Result<Event, CommandError> {
         while self.end.is_none() {
-            let happening = tokio::select! {
-                read = read(&mut self.stdout) => Happening::Said(Stream::Stdout, read),
-                read = read(&mut self.stderr) => Happening::Said(Stream::Stderr, read),
-                told = told(&self.control) => Happening::Told(told),
-                () = sleep_until(self.timer) => Happening::TimeIsUp,
-                cause = self.confinement.exceeded(), if self.cause == EndCause::Itself => Happening::Exceeded(cause),
-            };
-            match happening {
-                Happening::Said(Stream::Stdout, None) => self.stdout = None,
-                Happening::Said(Stream::Stderr, None) => self.stderr = None,
-                Happening::Said(stream, Some(bytes)) => {
-                    if let Some(event) = self.said(stream, bytes) {
-                        return Ok(event);
-                    }
-                }
-                Happening::Told(Ok((bytes, _))) if !bytes.is_empty() => {
-                    self.reports.extend(bytes);
-                    while let Some(report) = Report::take(&mut self.reports) {
-                        self.understand(report);
-                    }
-                }
-                Happening::Told(_) => self.lose_leader(),
-                Happening::TimeIsUp => self.time_is_up(),
-                Happening::Exceeded(cause) => self.kill_because(cause),
+            if let Some(event) = self.step().await {
+                return Ok(event);
             }
         }
         match self.leftover() {
             Some(event) => Ok(event),
             None => self.ended(),
         }
+    }
+
+    /// Ends it at once.
+    pub(crate) fn kill(&mut self) {
+        self.kill_because(EndCause::Stopped);
+        self.confinement.kill();
+    }
+
+    /// Waits until anything happens. Nothing is lost when this is dropped halfway.
+    async fn step(&mut self) -> Option<Event> {
+        let happening = tokio::select! {
+            read = read(&mut self.stdout) => Happening::Said(Stream::Stdout, read),
+            read = read(&mut self.stderr) => Happening::Said(Stream::Stderr, read),
+            told = told(&self.control) => Happening::Told(told),
+            () = sleep_until(self.timer) => Happening::TimeIsUp,
+            cause = self.confinement.exceeded(), if self.cause == EndCause::Itself => Happening::Exceeded(cause),
+        };
+        match happening {
+            Happening::Said(Stream::Stdout, None) => self.stdout = None,
+            Happening::Said(Stream::Stderr, None) => self.stderr = None,
+            Happening::Said(stream, Some(bytes)) => return self.said(stream, bytes),
+            Happening::Told(Ok((bytes, descriptors))) if !bytes.is_empty() => {
+                self.reports.extend(bytes);
+                self.confinement.listen(descriptors);
+                while let Some(report) = Report::take(&mut self.reports) {
+                    self.understand(report);
+                }
+            }
+            Happening::Told(_) => self.lose_leader(),
+            Happening::TimeIsUp => self.time_is_up(),
+            Happening::Exceeded(cause) => self.kill_because(cause),
+        }
+        None
     }
 
     /// Has the command asked to end.
@@ -403,13 +474,13 @@ impl Led {
 }
 
 /// A pipe: our end, and the end that a command writes to.
-fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
+pub(crate) fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
     let (ours, theirs) = io::pipe()?;
     Ok((pipe::Receiver::from_owned_fd(ours.into())?, theirs.into()))
 }
 
 /// What a command reads: kept by the kernel, so that nobody needs to feed it.
-fn input_of(bytes: &[u8]) -> io::Result<OwnedFd> {
+pub(crate) fn input_of(bytes: &[u8]) -> io::Result<OwnedFd> {
     if bytes.is_empty() {
         return Ok(std::fs::File::open("/dev/null")?.into());
     }
@@ -420,7 +491,7 @@ fn input_of(bytes: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// Reads some; nothing when no more will come. Without a pipe it never ends.
-async fn read(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
+pub(crate) async fn read(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
     let Some(pipe) = pipe else {
         return std::future::pending().await;
     };

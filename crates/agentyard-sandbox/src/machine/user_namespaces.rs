@@ -40,8 +40,8 @@ pub(crate) fn as_whom() -> &'static str {
     }
 }
 
-/// What forbids it, as far as the kernel tells.
-fn remedy() -> String {
+/// What to do about it, by what forbids it as far as the kernel tells.
+pub(crate) fn remedy() -> String {
     let forbidding = SWITCHES.iter().find(|(name, forbids, _)| {
         let path = format!("/proc/sys/{}", name.replace('.', "/"));
         fs::read_to_string(path).is_ok_and(|value| value.trim() == *forbids)

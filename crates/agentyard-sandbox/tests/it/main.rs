@@ -9,6 +9,7 @@
 mod bubblewrap;
 mod egress;
 mod host;
+mod interpreter;
 mod podman;
 mod support;
 

@@ -106,7 +106,7 @@ pub(crate) fn settings() -> BubblewrapSettings {
         home: None,
         user: (SANDBOX_USER, SANDBOX_USER),
         read_only: Vec::new(),
-        registries: Vec::new(),
+        egress: None,
         allow_weaker: false,
     }
 }

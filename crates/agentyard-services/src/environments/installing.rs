@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use agentyard_model::{AuditEvent, Caller, NewExecution, Outcome, Permission, RunId};
+use agentyard_model::{AuditEvent, Caller, Outcome, Permission, RunId};
 use agentyard_sandbox::{Distribution, Network, PythonVersion, Stream, distributions};
 
 use super::Environments;
@@ -22,10 +22,9 @@ use super::requirement::Requirement;
 use super::target::{Owner, Target};
 use super::turn::Wanted;
 use crate::error::{Error, Result};
-use crate::masking::Mask;
 use crate::places::Place;
 use crate::progress::Progress;
-use crate::runs::{RunEnd, Stage, Waiting, ended};
+use crate::runs::{Recorded, RunEnd, Stage, Waiting, ended};
 
 /// How long it may take to put pip into an environment.
 const TO_ADD_PIP: Duration = Duration::from_secs(120);
@@ -157,18 +156,20 @@ impl Environments {
 
     /// The body of a run: installs, tells what the installer says, and puts it on record.
     async fn perform_install(self, stage: Stage, plan: Plan) -> Result<(RunEnd, InstallReport)> {
-        let mask = Mask::new(&[])?;
         let requirements: Vec<String> = plan
             .requested
             .requirements
             .iter()
             .map(ToString::to_string)
             .collect();
-        let record = NewExecution {
-            workspace: Some(plan.owner.place.clone()),
-            backend: self.sandbox()?.backend().to_string(),
-            network: Network::Registry.as_str().to_owned(),
-            ..stage.begin_record("install_dependencies", &requirements.join("\n"), &mask)
+        let recorded = Recorded {
+            operation: "install_dependencies",
+            code: requirements.join("\n"),
+            place: plan.owner.place.clone(),
+            environment: None,
+            backend: self.sandbox()?.backend(),
+            network: Network::Registry,
+            started_at: self.0.clock.now(),
         };
         let (progress, mut steps) = Progress::watched();
         let performing = async {
@@ -194,7 +195,7 @@ impl Environments {
             }
             Err(error) => Err(error.again()),
         };
-        stage.record(record, &end, &mask).await;
+        stage.record(recorded, &end, None).await;
         let filled = filled?;
         Ok((ended(filled.performed.exit), filled.report))
     }

@@ -16,7 +16,7 @@ const MAX_VARIABLES: usize = 100;
 const MAX_TEXT_BYTES: usize = 128 * 1024 - 1;
 
 /// How many words a command may have.
-const MAX_WORDS: usize = 4096;
+pub(crate) const MAX_WORDS: usize = 4096;
 
 /// How much a command may be given to read.
 const MAX_INPUT_BYTES: usize = 1024 * 1024;
@@ -83,23 +83,8 @@ impl Runs {
         for word in std::iter::once(&program).chain(&arguments) {
             check_text("command", word)?;
         }
-        if request.environment.len() > MAX_VARIABLES {
-            return Err(Error::invalid(format!(
-                "`environment` has more than {MAX_VARIABLES} variables"
-            )));
-        }
-        for (name, value) in &request.environment {
-            check_name("environment", name)?;
-            check_text("environment", value)?;
-        }
-        let input = request.stdin.unwrap_or_default().into_bytes();
-        if input.len() > MAX_INPUT_BYTES {
-            return Err(Error::invalid(format!(
-                "`stdin` has {} bytes and {MAX_INPUT_BYTES} are allowed",
-                input.len()
-            ))
-            .hint("write it to a file in the workspace and let the command read that"));
-        }
+        check_variables(&request.environment)?;
+        let input = input_of(request.stdin)?;
         Ok(Plan {
             operation: "run_command",
             place: request.place,
@@ -116,7 +101,7 @@ impl Runs {
 
     /// The environment of every command, with these in it. Whoever may run any program may also choose its whole
     /// environment, so no name is refused here.
-    pub(super) fn environment_with(&self, given: Vec<(String, String)>) -> Vec<(String, String)> {
+    pub(crate) fn environment_with(&self, given: Vec<(String, String)>) -> Vec<(String, String)> {
         let mut environment = self.settings.environment.clone();
         environment.retain(|(name, _)| !given.iter().any(|(other, _)| other == name));
         environment.extend(given);
@@ -124,7 +109,7 @@ impl Runs {
     }
 
     /// The network that a call asks for, if that is allowed.
-    pub(super) fn network(&self, asked: Option<Network>) -> Result<Network> {
+    pub(crate) fn network(&self, asked: Option<Network>) -> Result<Network> {
         let (asked, most) = (asked.unwrap_or_default(), self.settings.network);
         if asked <= most {
             return Ok(asked);
@@ -140,7 +125,7 @@ impl Runs {
         .hint("whoever runs Agentyard sets the most that is allowed with `sandbox.network`"))
     }
 
-    pub(super) fn timeout(&self, asked: Option<Duration>) -> Result<Duration> {
+    pub(crate) fn timeout(&self, asked: Option<Duration>) -> Result<Duration> {
         let most = self.settings.timeout;
         match asked {
             None => Ok(most),
@@ -154,8 +139,35 @@ impl Runs {
     }
 }
 
+/// Whether these variables may be set.
+pub(crate) fn check_variables(variables: &[(String, String)]) -> Result<()> {
+    if variables.len() > MAX_VARIABLES {
+        return Err(Error::invalid(format!(
+            "`environment` has more than {MAX_VARIABLES} variables"
+        )));
+    }
+    for (name, value) in variables {
+        check_name("environment", name)?;
+        check_text("environment", value)?;
+    }
+    Ok(())
+}
+
+/// What a command reads on standard input.
+pub(crate) fn input_of(stdin: Option<String>) -> Result<Vec<u8>> {
+    let input = stdin.unwrap_or_default().into_bytes();
+    if input.len() > MAX_INPUT_BYTES {
+        return Err(Error::invalid(format!(
+            "`stdin` has {} bytes and {MAX_INPUT_BYTES} are allowed",
+            input.len()
+        ))
+        .hint("write it to a file in the workspace and let the command read that"));
+    }
+    Ok(input)
+}
+
 /// Whether this is what a variable may be called.
-pub(super) fn check_name(argument: &str, name: &str) -> Result<()> {
+pub(crate) fn check_name(argument: &str, name: &str) -> Result<()> {
     let mut bytes = name.bytes();
     let is_name = bytes
         .next()
@@ -172,7 +184,7 @@ pub(super) fn check_name(argument: &str, name: &str) -> Result<()> {
 }
 
 /// Whether the kernel would pass this on to a program.
-pub(super) fn check_text(argument: &str, text: &str) -> Result<()> {
+pub(crate) fn check_text(argument: &str, text: &str) -> Result<()> {
     if text.contains('\0') {
         return Err(Error::invalid(format!("`{argument}` holds a zero character")));
     }

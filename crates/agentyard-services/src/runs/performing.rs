@@ -3,20 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agentyard_model::{Caller, NewExecution, Permission, Secret, SecretName};
+use agentyard_model::{Caller, Clock, Permission, Secret, SecretName};
 use agentyard_sandbox::{Command, CommandError, EndCause, Event, Exit, Limits, Running, Sandbox, Stream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tracing::{Instrument as _, Span};
 
 use super::Plan;
 use super::decoder::Decoder;
 use super::log::{RunEnd, RunHappening};
+use super::recording::Recorded;
 use super::run::Run;
 use crate::error::{Error, ErrorKind, Result};
 use crate::executions::Executions;
 use crate::masking::{Mask, Masking};
 use crate::places::{Held, Place, Places, WORKSPACE};
-use crate::progress::Progress;
+use crate::progress::{Progress, Step};
 use crate::secrets::Secrets;
 
 /// What the body of a run works with.
@@ -25,8 +26,8 @@ pub(crate) struct Stage {
     pub(super) caller: Caller,
     pub(super) places: Places,
     pub(super) running: Arc<Semaphore>,
-    pub(super) secrets: Secrets,
     pub(super) executions: Executions,
+    pub(super) clock: Clock,
 }
 
 /// Runs a body to its end, and tells that as the last thing.
@@ -53,31 +54,32 @@ where
     });
 }
 
-/// Runs a command in its tree, and puts it on record.
+/// Runs a command in its tree.
 pub(super) async fn perform_command(
-    plan: Plan,
+    mut plan: Plan,
     stage: Stage,
     sandbox: Arc<dyn Sandbox>,
     limits: Limits,
+    secrets: Secrets,
 ) -> Result<(RunEnd, ())> {
-    let granted = stage.secrets.granted(&stage.caller, &plan.secrets).await?;
+    let granted = secrets.granted(&stage.caller, &plan.secrets).await?;
     let mask = Mask::new(&granted)?;
-    let mut record = NewExecution {
-        backend: sandbox.backend().to_string(),
-        network: plan.network.as_str().to_owned(),
-        ..stage.begin_record(plan.operation, &plan.line(), &mask)
+    plan.grant(&granted);
+    let held = stage.hold(&plan.place, plan.operation).await?;
+    let _place = stage.place_to_run().await?;
+    let recorded = Recorded {
+        operation: plan.operation,
+        code: mask.text(&command_line(&plan)),
+        place: held.name(),
+        environment: None,
+        backend: sandbox.backend(),
+        network: plan.network,
+        started_at: stage.clock.now(),
     };
-    let performed = async {
-        let held = stage.hold(&plan.place, plan.operation).await?;
-        record.workspace = Some(held.name());
-        let _place = stage.place_to_run().await?;
-        let end = run_in(&plan, &stage, sandbox.as_ref(), limits, &held, (&granted, &mask)).await;
-        held.done(end.as_ref().is_ok_and(|end| end.exit_code == Some(0)))
-            .await;
-        end
-    };
-    let end = performed.await;
-    stage.record(record, &end, &mask).await;
+    let end = run_in(&plan, &stage, sandbox.as_ref(), limits, &held, &mask).await;
+    stage.record(recorded, &end, None).await;
+    held.done(end.as_ref().is_ok_and(|end| end.exit_code == Some(0)))
+        .await;
     Ok((end?, ()))
 }
 
@@ -87,7 +89,7 @@ async fn run_in(
     sandbox: &dyn Sandbox,
     limits: Limits,
     held: &Held,
-    (granted, mask): (&[(SecretName, Secret)], &Mask),
+    mask: &Mask,
 ) -> Result<RunEnd> {
     if let Some(below) = &plan.directory {
         stage.check_directory(held, below).await?;
@@ -99,7 +101,7 @@ async fn run_in(
         directory: inside(plan.directory.as_deref()),
         hidden: room.hidden,
         mounts: room.mounts,
-        environment: with_secrets(plan.environment.clone(), granted),
+        environment: plan.environment.clone(),
         input: plan.input.clone(),
         network: plan.network,
         limits: Limits {
@@ -112,17 +114,33 @@ async fn run_in(
     stage.watch(running, mask).await
 }
 
-/// An environment with the secrets that were granted; they are stronger than what else has their names.
-pub(crate) fn with_secrets(
-    mut environment: Vec<(String, String)>,
-    granted: &[(SecretName, Secret)],
-) -> Vec<(String, String)> {
-    environment.retain(|(name, _)| !granted.iter().any(|(secret, _)| secret.as_str() == name));
-    let secrets = granted
-        .iter()
-        .map(|(name, secret)| (name.to_string(), secret.expose().to_owned()));
-    environment.extend(secrets);
-    environment
+impl Plan {
+    /// Puts secrets into the environment, in the place of what else has their names.
+    fn grant(&mut self, secrets: &[(SecretName, Secret)]) {
+        let is_secret = |name: &str| secrets.iter().any(|(secret, _)| secret.as_str() == name);
+        self.environment.retain(|(name, _)| !is_secret(name));
+        let secrets = secrets
+            .iter()
+            .map(|(name, secret)| (name.to_string(), secret.expose().to_owned()));
+        self.environment.extend(secrets);
+    }
+}
+
+/// A command as it is written, with its words told apart.
+fn command_line(plan: &Plan) -> String {
+    let words = std::iter::once(&plan.program).chain(&plan.arguments);
+    let words: Vec<String> = words
+        .map(|word| {
+            let is_plain =
+                !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "\"'\\".contains(c));
+            if is_plain {
+                word.clone()
+            } else {
+                format!("{word:?}")
+            }
+        })
+        .collect();
+    words.join(" ")
 }
 
 /// Where a command sees a directory below the tree.
@@ -175,15 +193,24 @@ impl Stage {
 
     /// Waits for the turn to change the tree, and tells meanwhile what it waits for.
     async fn take_turn(&self, place: &Place, operation: &'static str) -> Result<Held> {
-        let (progress, mut steps) = Progress::watched();
+        let (progress, steps) = Progress::watched();
         let taking = self
             .places
             .hold(&self.caller, place, Permission::AgentRun, operation, &progress);
-        tokio::pin!(taking);
         self.progress("preparing workspace");
+        self.relaying(steps, taking).await
+    }
+
+    /// Waits for something, and tells meanwhile which steps it takes.
+    pub(crate) async fn relaying<T>(
+        &self,
+        mut steps: watch::Receiver<Step>,
+        working: impl Future<Output = T>,
+    ) -> T {
+        tokio::pin!(working);
         loop {
             tokio::select! {
-                held = &mut taking => return held,
+                done = &mut working => return done,
                 Ok(()) = steps.changed() => {
                     let step = steps.borrow_and_update().clone();
                     self.run.tell(RunHappening::Progress {
@@ -207,7 +234,7 @@ impl Stage {
         waiting.await
     }
 
-    /// Watches a command to its end, and tells what it says, but for the secrets that it was granted.
+    /// Watches a command to its end, and tells what it says, but for secrets.
     ///
     /// # Errors
     /// When it could not be started, or nobody looks after it any more.
@@ -258,7 +285,7 @@ impl Stage {
     }
 }
 
-/// What comes from a stream, as text that may be shown.
+/// What is said on a stream, as text without secrets.
 struct Said {
     decoder: Decoder,
     masking: Masking,
@@ -276,11 +303,9 @@ impl Said {
         self.masking.push(&self.decoder.push(bytes))
     }
 
-    fn finish(mut self) -> String {
-        let rest = self.decoder.finish();
-        let mut text = self.masking.push(&rest);
-        text.push_str(&self.masking.finish());
-        text
+    fn finish(&mut self) -> String {
+        let rest = self.masking.push(&self.decoder.finish());
+        rest + &self.masking.finish()
     }
 }
 

@@ -1,55 +1,71 @@
 //! What is put on record of a run.
 
-use agentyard_model::{ExecutionException, ExecutionOutcome, NewExecution, OutputExcerpt};
-use agentyard_sandbox::Stream;
+use agentyard_model::{ExecutionException, ExecutionOutcome, NewExecution, OutputExcerpt, Timestamp};
+use agentyard_sandbox::{Backend, Network, Stream};
 
 use super::captured::Captured;
 use super::log::RunEnd;
 use super::performing::Stage;
-use crate::error::Result;
-use crate::masking::Mask;
+use crate::error::{Error, Result};
+
+/// What is known of a run before it ends.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// The operation that was called.
+    pub(crate) operation: &'static str,
+    /// The command or the code, without secrets.
+    pub(crate) code: String,
+    /// The workspace or the directory.
+    pub(crate) place: String,
+    /// The kind of environment that code ran in.
+    pub(crate) environment: Option<String>,
+    pub(crate) backend: Backend,
+    pub(crate) network: Network,
+    pub(crate) started_at: Timestamp,
+}
 
 impl Stage {
-    /// Begins the record of a run: of what, and when.
-    pub(crate) fn begin_record(&self, operation: &str, code: &str, mask: &Mask) -> NewExecution {
-        NewExecution::began(operation, mask.text(code), self.executions.now())
-    }
-
-    /// Puts the run on record: how it ended and what it said, or why it could not be run.
-    pub(crate) async fn record(&self, begun: NewExecution, end: &Result<RunEnd>, mask: &Mask) {
-        let new = match end {
-            Ok(end) => NewExecution {
-                outcome: outcome(end),
-                limit: limit(end).map(ToOwned::to_owned),
-                exit_code: end.exit_code,
-                signal: end.signal,
-                duration: end.duration,
-                stdout: self.excerpt(Stream::Stdout),
-                stderr: self.excerpt(Stream::Stderr),
-                peak_memory_bytes: end.usage.peak_memory_bytes,
-                cpu: end.usage.cpu,
-                ..begun
-            },
-            Err(error) => NewExecution {
-                outcome: ExecutionOutcome::Error,
-                exception: Some(ExecutionException {
-                    kind: error.kind().as_str().to_owned(),
-                    message: mask.text(error.message()),
-                }),
-                ..begun
-            },
+    /// Puts on record what came of a run. What it said has no secrets in it any more.
+    pub(crate) async fn record(
+        &self,
+        recorded: Recorded,
+        end: &Result<RunEnd>,
+        exception: Option<ExecutionException>,
+    ) {
+        let (stdout, stderr) = {
+            let log = self.run.log();
+            (
+                excerpt(&Captured::of(&log, Stream::Stdout, 0)),
+                excerpt(&Captured::of(&log, Stream::Stderr, 0)),
+            )
         };
-        self.executions.record(&self.caller, new).await;
+        let known = end.as_ref().ok();
+        let execution = NewExecution {
+            workspace: Some(recorded.place),
+            environment: recorded.environment,
+            backend: recorded.backend.as_str().to_owned(),
+            network: recorded.network.as_str().to_owned(),
+            outcome: known.map_or(ExecutionOutcome::Error, outcome),
+            limit: known.and_then(limit).map(ToOwned::to_owned),
+            exit_code: known.and_then(|end| end.exit_code),
+            signal: known.and_then(|end| end.signal),
+            duration: known.map(|end| end.duration).unwrap_or_default(),
+            stdout,
+            stderr,
+            peak_memory_bytes: known.and_then(|end| end.usage.peak_memory_bytes),
+            cpu: known.and_then(|end| end.usage.cpu),
+            exception: exception.or_else(|| end.as_ref().err().map(not_run)),
+            ..NewExecution::began(recorded.operation, recorded.code, recorded.started_at)
+        };
+        self.executions.record(&self.caller, execution).await;
     }
+}
 
-    /// What was said on a stream, as those who wait are told: masked already.
-    fn excerpt(&self, stream: Stream) -> OutputExcerpt {
-        let said = Captured::of(&self.run.log(), stream, 0);
-        OutputExcerpt {
-            bytes: said.left_out_bytes + (said.head.len() + said.tail.len()) as u64,
-            head: said.head,
-            tail: said.tail,
-        }
+fn excerpt(captured: &Captured) -> OutputExcerpt {
+    OutputExcerpt {
+        head: captured.head.clone(),
+        tail: captured.tail.clone(),
+        bytes: captured.len() as u64 + captured.left_out_bytes,
     }
 }
 
@@ -66,14 +82,19 @@ fn outcome(end: &RunEnd) -> ExecutionOutcome {
 }
 
 fn limit(end: &RunEnd) -> Option<&'static str> {
-    match end {
-        RunEnd {
-            memory_limit: true, ..
-        } => Some("memory"),
-        RunEnd { disk_limit: true, .. } => Some("disk"),
-        RunEnd {
-            output_limit: true, ..
-        } => Some("output"),
-        _ => None,
+    let limits = [
+        (end.output_limit, "output"),
+        (end.memory_limit, "memory"),
+        (end.disk_limit, "disk"),
+    ];
+    limits
+        .into_iter()
+        .find_map(|(is_hit, name)| is_hit.then_some(name))
+}
+
+fn not_run(error: &Error) -> ExecutionException {
+    ExecutionException {
+        kind: error.kind().as_str().to_owned(),
+        message: error.message().to_owned(),
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use agentyard_git::{
-    self as git, CheckpointName, CheckpointNote, CheckpointSeries, LockAttempt, LockFile, LockHolder,
-    ObjectId, Repository, Trust, Unsettled, Work,
+    self as git, CheckpointChange, CheckpointName, CheckpointNote, CheckpointSeries, LockAttempt, LockFile,
+    LockHolder, ObjectId, Repository, Trust, Unsettled, Work,
 };
 use agentyard_model::{Caller, WorkspaceId};
 
@@ -188,6 +188,18 @@ impl Workspaces {
         let work = Work::new(&self.0.git, &repository, Trust::Untrusted, cancel, &|_| {});
         self.restore_interrupted(entered, &work)?;
         self.checkpoint(entered, &work, operation, by)
+    }
+
+    /// What was changed in a tree between two checkpoints: so many files are named, and all are counted.
+    pub(crate) fn changes_between(
+        &self,
+        entered: &Entered,
+        (before, after): (ObjectId, ObjectId),
+        most: usize,
+        cancel: &AtomicBool,
+    ) -> Result<(Vec<CheckpointChange>, usize), git::Error> {
+        let repository = self.repository_of(entered)?;
+        repository.changes_between(before, after, most, cancel)
     }
 
     /// Changes files of a tree that is as in this checkpoint: whoever is killed in between has done nothing, and leaves

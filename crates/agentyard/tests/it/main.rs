@@ -21,4 +21,5 @@ mod stdio;
 mod support;
 mod test_driven;
 mod trust;
+mod whole_output;
 mod workspaces;
