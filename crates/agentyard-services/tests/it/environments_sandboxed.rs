@@ -50,7 +50,7 @@ async fn install(services: &Services, platform: &TestPlatform, packages: &[&str]
         .environments
         .install(&caller, request, Waiting::default(), &progress)
         .await;
-    installed.unwrap().report.expect("it has ended")
+    installed.unwrap().report.unwrap()
 }
 
 fn services(
