@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use agentyard_model::Caller;
-use agentyard_sandbox::{Access, Interpreter, Mount, PythonVersion, Sandbox, has_interpreter};
+use agentyard_sandbox::{Access, Interpreter, Mount, Sandbox, has_interpreter};
 
 use super::Environments;
 use super::kind::EnvironmentKind;
@@ -26,8 +26,6 @@ pub(crate) struct InUse {
     pub(crate) key: String,
     /// Another number after each change.
     pub(crate) generation: u64,
-    /// The version of its Python.
-    pub(crate) version: PythonVersion,
     /// The interpreter that it was made with, which no command can change; none for conda's, which bring their own.
     pub(crate) interpreter: Option<Interpreter>,
     /// What the caller is to be told when it was made just now.
@@ -89,7 +87,6 @@ impl Environments {
             kind: target.kind,
             key: target.key.clone(),
             generation: record.generation,
-            version: record.python,
             interpreter: record.interpreter,
             made,
             search_path: self.0.settings.search_path.clone(),

@@ -169,7 +169,7 @@ impl Environments {
             environment: None,
             backend: self.sandbox()?.backend(),
             network: Network::Registry,
-            started_at: stage.clock().now(),
+            started_at: self.0.clock.now(),
         };
         let (progress, mut steps) = Progress::watched();
         let performing = async {

@@ -44,7 +44,7 @@ impl Environments {
                         taken = taken.saturating_sub(other.size);
                     }
                     Err(error) => {
-                        tracing::warn!(%error, environment = other.key, "an environment could not be removed")
+                        tracing::warn!(%error, environment = other.key, "an environment could not be removed");
                     }
                 }
             }

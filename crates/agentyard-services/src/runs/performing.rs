@@ -155,11 +155,6 @@ impl Stage {
         &self.caller
     }
 
-    /// What time it is.
-    pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
     /// The turn to change a tree.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ impl Yard {
 
     async fn install(&self, request: InstallRequest) -> Result<InstallReport> {
         let answer = install(&self.services, &self.caller, request, Waiting::default()).await?;
-        Ok(answer.report.expect("it has ended"))
+        Ok(answer.report.unwrap())
     }
 
     async fn installed(&self) -> Vec<String> {
@@ -200,7 +200,7 @@ async fn failures_say_what_sort_they_are() {
         (&["broken"], FailureKind::BuildFailed),
     ] {
         let report = yard.install(yard.packages(packages)).await.unwrap();
-        let failure = report.failure.clone().expect("it fails");
+        let failure = report.failure.clone().unwrap();
         assert_eq!(failure.kind, kind, "{failure:?}");
         assert!(
             !report.succeeded && told(&report).is_empty() && !failure.lines.is_empty(),
@@ -269,7 +269,7 @@ async fn files_of_the_tree_are_read_here_and_not_by_the_installer() {
 #[tokio::test]
 async fn what_is_deleted_or_half_made_is_made_anew() {
     let yard = Yard::new().await;
-    let made = |report: InstallReport| report.made.expect("it was made");
+    let made = |report: InstallReport| report.made.unwrap();
     let first = yard.install(yard.packages(&["hello"])).await.unwrap();
     assert!(made(first).ends_with(": there was none"));
     let environment = yard.directory();
