@@ -24,11 +24,13 @@ pub(super) struct ListExecutions;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListExecutionsInput {
+    /// One alone, `exe_…`.
     id: Option<ExecutionId>,
     /// In code, output or exception.
     text: Option<String>,
     /// In the name of the agent or caller.
     agent: Option<String>,
+    /// With this exit code.
     exit_code: Option<i32>,
     /// Only what did not complete.
     #[serde(default)]
@@ -37,13 +39,14 @@ pub(super) struct ListExecutionsInput {
     operation: Option<String>,
     /// Workspace id or absolute directory.
     workspace: Option<String>,
-    /// RFC 3339.
+    /// Begun at or after (RFC 3339).
     since: Option<Timestamp>,
-    /// RFC 3339.
+    /// Begun before (RFC 3339).
     until: Option<Timestamp>,
     /// 20 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
+    /// `next_cursor` of the page before.
     cursor: Option<Cursor>,
 }
 

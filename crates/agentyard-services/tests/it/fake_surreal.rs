@@ -105,7 +105,7 @@ impl FakeSurreal {
 
     pub(crate) async fn next(&mut self) -> Call {
         let next = tokio::time::timeout(PATIENCE, self.calls.recv()).await;
-        next.expect("a call in time").unwrap()
+        next.unwrap().unwrap()
     }
 }
 

@@ -41,7 +41,10 @@ async fn a_secret_is_granted_by_name_until_it_is_removed() {
     // The same in another process, after a restart.
     let next = platform.another_process();
     assert_eq!(
-        next.secrets.granted(&local(), &[a.clone()]).await.unwrap()[0]
+        next.secrets
+            .granted(&local(), std::slice::from_ref(&a))
+            .await
+            .unwrap()[0]
             .1
             .expose(),
         "hunter22"
@@ -49,7 +52,7 @@ async fn a_secret_is_granted_by_name_until_it_is_removed() {
 
     secrets.remove(&local(), &a).await.unwrap();
     assert_eq!(
-        kind(secrets.granted(&local(), &[a.clone()]).await),
+        kind(secrets.granted(&local(), std::slice::from_ref(&a)).await),
         ErrorKind::NotFound
     );
     assert_eq!(kind(secrets.remove(&local(), &a).await), ErrorKind::NotFound);
@@ -71,15 +74,22 @@ async fn secrets_are_for_those_who_may() {
     secrets.set(&writer, &a, &value).await.unwrap();
     assert_eq!(kind(secrets.list(&writer, &page).await), ErrorKind::Forbidden);
     assert_eq!(
-        kind(secrets.granted(&writer, &[a.clone()]).await),
+        kind(secrets.granted(&writer, std::slice::from_ref(&a)).await),
         ErrorKind::Forbidden
     );
     assert!(secrets.granted(&writer, &[]).await.unwrap().is_empty());
-    assert_eq!(secrets.granted(&reader, &[a.clone()]).await.unwrap().len(), 1);
+    assert_eq!(
+        secrets
+            .granted(&reader, std::slice::from_ref(&a))
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(kind(secrets.remove(&reader, &a).await), ErrorKind::Forbidden);
     let stranger = of_tenant(platform.add_tenant("elsewhere").await);
     assert_eq!(
-        kind(secrets.granted(&stranger, &[a.clone()]).await),
+        kind(secrets.granted(&stranger, std::slice::from_ref(&a)).await),
         ErrorKind::NotFound
     );
     assert_eq!(kind(secrets.remove(&stranger, &a).await), ErrorKind::NotFound);
@@ -89,7 +99,7 @@ async fn secrets_are_for_those_who_may() {
 async fn a_value_that_cannot_be_masked_or_passed_on_is_refused_without_being_shown() {
     let platform = TestPlatform::new().await;
     let secrets = &platform.services.secrets;
-    for bad in ["", "abc", "ab  \n", "hunter\022", &"hunter22".repeat(4096)] {
+    for bad in ["", "abc", "ab  \n", "hunter\u{0}22", &"hunter22".repeat(4096)] {
         let error = failure(secrets.set(&local(), &name("A"), &Secret::new(bad)).await);
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(!error.message().contains("hunter"), "{error}");

@@ -13,6 +13,7 @@ mod credentials;
 mod faults;
 mod generated;
 mod git_host;
+mod kept_secrets;
 mod namespace;
 mod robustness;
 mod runs;
