@@ -32,6 +32,7 @@ mod lint;
 mod serve;
 mod setup;
 mod test;
+mod test_real;
 mod tidy;
 
 use std::process::ExitCode;
@@ -100,6 +101,12 @@ const VERBS: &[Verb] = &[
         usage: "",
         summary: "Claude Code, Codex and the Python clients against the product",
         run: clients::verb,
+    },
+    Verb {
+        name: "test-real",
+        usage: "",
+        summary: "what is tested against servers that take minutes to build: SurrealDB",
+        run: test_real::verb,
     },
     Verb {
         name: "bench",

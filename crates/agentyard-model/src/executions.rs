@@ -209,6 +209,8 @@ impl Execution {
 /// Which executions are wanted; a field left out excludes nothing.
 #[derive(Debug, Clone, Default)]
 pub struct ExecutionFilter {
+    /// This one alone.
+    pub id: Option<ExecutionId>,
     /// Those of exactly this subject.
     pub subject: Option<String>,
     /// Those whose subject or agent contains this text.

@@ -11,6 +11,7 @@ mod execution_view;
 mod get_environment_config;
 mod initialize_code_file;
 mod install_dependencies;
+mod list_executions;
 mod overwrite_code_file;
 mod read_code_file;
 
@@ -29,6 +30,7 @@ pub(crate) const ALL: &[Entry] = &[
     Entry::of::<check_installed_packages::CheckInstalledPackages>(),
     Entry::of::<configure_environment::ConfigureEnvironment>(),
     Entry::of::<get_environment_config::GetEnvironmentConfig>(),
+    Entry::of::<list_executions::ListExecutions>(),
 ];
 
 /// How other servers call a file that holds code.

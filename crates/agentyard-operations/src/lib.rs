@@ -38,6 +38,8 @@ mod identities;
 
 mod tokens;
 
+mod secrets;
+
 mod audit;
 
 use std::sync::OnceLock;
@@ -67,6 +69,7 @@ pub fn registry() -> &'static Registry {
             exec::ALL,
             identities::ALL,
             tokens::ALL,
+            secrets::ALL,
             audit::ALL,
         ])
     })

@@ -7,9 +7,9 @@
 //! Where the server is root, bubblewrap runs as a user of its own, so nothing inside is ever root; where it is not, as
 //! the server's user, in a user namespace.
 
-mod idmapped;
+pub(crate) mod idmapped;
 mod keeper;
-mod owners;
+pub(crate) mod owners;
 mod plan;
 mod policy;
 mod proof;
@@ -52,6 +52,7 @@ const NO_NAMESPACES: &[&str] = &[
     "No permissions to creating new namespace",
     "Creating new namespace failed",
     "setting up uid map",
+    "could not be mounted: Operation not permitted",
 ];
 
 /// How long a keeper may live: until it is not wanted any more.
@@ -338,6 +339,8 @@ pub(crate) fn failure(program: &str, complaint: &str) -> CommandError {
     }
     let remedy = if NO_NAMESPACES.iter().any(|sign| complaint.contains(sign)) {
         user_namespaces_remedy()
+    } else if complaint.contains(staging::NOT_SHOWN) {
+        "put the data directory on ext4, xfs or btrfs, or do not run this server as root".to_owned()
     } else {
         "run `agentyard doctor`, which tells what is missing on this machine".to_owned()
     };

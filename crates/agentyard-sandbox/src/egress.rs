@@ -8,6 +8,7 @@
 mod addresses;
 mod connection;
 mod destination;
+mod hello;
 mod meter;
 mod refusal;
 mod registries;
@@ -166,7 +167,7 @@ impl Egress {
 }
 
 impl Serving {
-    /// What was refused so far, each destination once and the first ones only.
+    /// What was refused or not reached so far, each destination once and the first ones only.
     #[must_use]
     pub fn denied(&self) -> Vec<Denied> {
         self.tenancy.denied().clone()

@@ -14,9 +14,11 @@ mod output;
 mod seccomp;
 mod service;
 mod specification;
+mod staging;
 mod usage;
 
 use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,16 +27,19 @@ use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncWriteExt as _, split};
 use tokio::sync::Mutex;
 
+use crate::bubblewrap::owners::Owners;
 use crate::command::{Access, Command, CommandError, Event, Limits, Mount, Network};
 use crate::egress::Egress;
 use crate::leader::LeaderProgram;
 use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
+use crate::watch::Watch;
 use container::{Afterwards, Contained, Container, Parts, Unstarted};
 pub use image::{IMAGE_REGISTRIES, ImageName, InvalidImage, choose_image};
 use images::Image;
 use inside::Inside;
 use service::{Service, first_process, refused};
 use specification::{Identity, Surroundings, search_path, specification};
+use staging::Stage;
 use usage::Meter;
 
 /// How long setting up an image may take.
@@ -88,6 +93,7 @@ struct Shared {
     service: Mutex<Option<Arc<Service>>>,
     /// Held while an image is fetched or set up, so that it happens once.
     making_images: Mutex<()>,
+    owners: Owners,
 }
 
 /// What a container is started with beside its command.
@@ -126,7 +132,6 @@ impl Podman {
 
     async fn run(&self, command: Command) -> Result<Contained, CommandError> {
         let identity = self.identity();
-        may_write(&command.mounts, identity)?;
         let service = self.service().await?;
         let (image, runs) = self.image(&service).await?;
         let circumstances = Circumstances {
@@ -240,11 +245,16 @@ impl Podman {
     ) -> Result<Contained, CommandError> {
         let api = &service.api;
         let name = service.container_name();
+        let staged = self
+            .stage(service, &command.mounts, circumstances.identity)
+            .await?;
+        let sources: Vec<PathBuf> = staged.iter().map(Source::path).collect();
         let around = Surroundings {
             name: &name,
             server: &service.server,
             image: circumstances.runs,
             image_environment: &circumstances.image.environment,
+            sources: &sources,
             identity: circumstances.identity,
             seccomp_profile: service.seccomp_profile.as_deref(),
             process_ceiling: process_ceiling(),
@@ -261,6 +271,8 @@ impl Podman {
         let first = first_process(&made).ok_or_else(|| CommandError::Lost {
             program: command.program.clone(),
         })?;
+        // The container has its own by now.
+        drop(staged);
         let meter = Meter::of(first);
         let looked = look_inside(first, command, path).await?;
         let serving = match looked.listener {
@@ -281,6 +293,7 @@ impl Podman {
             api.post(&format!("/containers/{name}/start"), None).await?;
             Ok(stream)
         };
+        let watch = Watch::new(command.limits, writable(&command.mounts)?, false);
         let (output, mut input) = split(begun.await.map_err(|error: api::ApiError| refused(&error))?);
         if !command.input.is_empty() {
             // Ends with the container at the latest.
@@ -295,10 +308,66 @@ impl Podman {
             container,
             afterwards: circumstances.afterwards,
             inside: looked.inside,
+            first,
+            watch,
             meter,
             output,
             serving,
         }))
+    }
+}
+
+impl Podman {
+    /// Puts a command's directories where podman finds them, so that they belong to its user there. Without a place for
+    /// that they are used where they are, and must belong to it.
+    async fn stage(
+        &self,
+        service: &Service,
+        mounts: &[Mount],
+        identity: Identity,
+    ) -> Result<Vec<Source>, CommandError> {
+        let mut sources = Vec::new();
+        for mount in mounts {
+            let source = match (&service.stages, identity) {
+                (Some(stages), Identity::User(user, group)) => {
+                    let owners = self.owners_of(mount, (user, group)).await?;
+                    let owners = owners.as_ref().map(|owners| owners.as_fd());
+                    let staged = stages.put(mount.source.as_fd(), owners);
+                    Source::Staged(staged.map_err(|error| not_shown(mount, &error))?)
+                }
+                _ => {
+                    may_write(mount, identity)?;
+                    Source::Plain(mount.host_path.clone())
+                }
+            };
+            sources.push(source);
+        }
+        Ok(sources)
+    }
+
+    /// A user namespace that shows somebody else's directory as the container's user's own.
+    async fn owners_of(&self, mount: &Mount, user: (u32, u32)) -> Result<Option<Arc<OwnedFd>>, CommandError> {
+        let found = rustix::fs::fstat(&mount.source).map_err(|error| CommandError::Prepare(error.into()))?;
+        if found.st_uid == user.0 {
+            return Ok(None);
+        }
+        let Some(bwrap) = self.locate("bwrap") else {
+            may_write(mount, Identity::User(user.0, user.1))?;
+            return Ok(None);
+        };
+        let owner = (found.st_uid, found.st_gid);
+        let shown = self.shared.owners.shown_as(owner, user, &bwrap).await;
+        shown.map(Some).map_err(CommandError::Prepare)
+    }
+
+    fn locate(&self, program: &str) -> Option<PathBuf> {
+        let (_, path) = self
+            .settings
+            .environment
+            .iter()
+            .find(|(name, _)| name == "PATH")?;
+        let mut places = path.split(':').map(|place| PathBuf::from(place).join(program));
+        places.find(|place| place.is_file())
     }
 }
 
@@ -383,25 +452,51 @@ fn no_way_out(error: io::Error) -> CommandError {
     }
 }
 
-/// When the server is root, commands run as a user of their own, to whom what they may change must belong.
-fn may_write(mounts: &[Mount], identity: Identity) -> Result<(), CommandError> {
-    let Identity::User(user, _) = identity else {
-        return Ok(());
-    };
-    for mount in mounts.iter().filter(|mount| mount.access == Access::ReadWrite) {
-        let found = rustix::fs::fstat(&mount.source).map_err(|error| CommandError::Prepare(error.into()))?;
-        if found.st_uid != user {
-            return Err(CommandError::Refused {
-                reason: format!(
-                    "{} belongs to user {}, and containers run as user {user}",
-                    mount.at.display(),
-                    found.st_uid
-                ),
-                remedy: format!("give it to user {user}, or use another `sandbox.backend`"),
-            });
+/// Where podman finds a directory.
+enum Source {
+    Staged(Stage),
+    Plain(PathBuf),
+}
+
+impl Source {
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Staged(stage) => stage.path().to_owned(),
+            Self::Plain(path) => path.clone(),
         }
     }
-    Ok(())
+}
+
+fn not_shown(mount: &Mount, error: &io::Error) -> CommandError {
+    CommandError::Refused {
+        reason: format!("{} cannot be shown to a container: {error}", mount.at.display()),
+        remedy: "keep it on a file system that can show other owners (ext4, xfs, btrfs), or use another `sandbox.backend`"
+            .to_owned(),
+    }
+}
+
+/// When the server is root, commands run as a user of their own, to whom what they may change must belong.
+fn may_write(mount: &Mount, identity: Identity) -> Result<(), CommandError> {
+    let (Identity::User(user, _), Access::ReadWrite) = (identity, mount.access) else {
+        return Ok(());
+    };
+    let found = rustix::fs::fstat(&mount.source).map_err(|error| CommandError::Prepare(error.into()))?;
+    if found.st_uid == user {
+        return Ok(());
+    }
+    let (at, owner) = (mount.at.display(), found.st_uid);
+    Err(CommandError::Refused {
+        reason: format!("{at} belongs to user {owner}, and containers run as user {user}"),
+        remedy: "install bubblewrap, which shows it as theirs, or use another `sandbox.backend`".to_owned(),
+    })
+}
+
+/// What is looked at for how much a command has written.
+fn writable(mounts: &[Mount]) -> Result<Vec<OwnedFd>, CommandError> {
+    let writable = mounts.iter().filter(|mount| mount.access == Access::ReadWrite);
+    writable
+        .map(|mount| mount.source.try_clone().map_err(CommandError::Prepare))
+        .collect()
 }
 
 fn set_up_command(commands: &[String], network: Network) -> Result<Command, CommandError> {
@@ -444,17 +539,12 @@ fn enforcement(service: &Service) -> Enforcement {
             "processes, files, network: namespaces by podman",
             "memory, processes, cpu: control groups by podman",
             "file size, open files: rlimits",
-            "time, output: watched",
+            "time, output, disk: watched",
         ]
         .map(str::to_owned)
         .to_vec(),
         ..Enforcement::default()
     };
-    enforcement.weaker.push(Weakness {
-        what: "disk".to_owned(),
-        reason: "only temporary files are limited, not what is written to the workspace".to_owned(),
-        remedy: "keep workspaces on a file system of their own".to_owned(),
-    });
     if service.seccomp_profile.is_none() {
         enforcement.weaker.push(Weakness {
             what: "system calls".to_owned(),

@@ -36,8 +36,8 @@ use agentyard_sandbox::{Interpreter, Limits, Machine, Network, Sandbox};
 
 use crate::audit::AuditLog;
 use crate::error::{Error, Result};
+use crate::homes;
 use crate::places::Places;
-use crate::workspaces::Workspaces;
 pub use choice::ConfigureEnvironment;
 pub use describing::{CheckedPackage, CheckedPackages, EnvironmentView, KindAvailability};
 pub(crate) use entering::InUse;
@@ -58,7 +58,6 @@ struct Inner {
     sandbox: Option<Arc<dyn Sandbox>>,
     limits: Limits,
     places: Places,
-    workspaces: Workspaces,
     audit: AuditLog,
     clock: Clock,
     turns: EnvironmentTurns,
@@ -108,7 +107,6 @@ pub(crate) struct EnvironmentParts {
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
     pub(crate) limits: Limits,
     pub(crate) places: Places,
-    pub(crate) workspaces: Workspaces,
     pub(crate) audit: AuditLog,
     pub(crate) locks: LockFiles,
     pub(crate) clock: Clock,
@@ -122,7 +120,6 @@ impl Environments {
             sandbox: parts.sandbox,
             limits: parts.limits,
             places: parts.places,
-            workspaces: parts.workspaces,
             audit: parts.audit,
             clock: parts.clock,
             installs: Installs::default(),
@@ -136,7 +133,7 @@ impl Environments {
 
     /// The directory in which environments are.
     fn directory(&self) -> PathBuf {
-        self.0.settings.directory.join("envs")
+        self.0.settings.directory.join(homes::ENVIRONMENTS)
     }
 
     /// Runs work that blocks on a thread for such work.

@@ -13,6 +13,9 @@ use sha2::{Digest as _, Sha256};
 /// Where a command sees its home directory.
 pub const HOME: &str = "/home/agent";
 
+/// Where Python environments are, below the data directory: those of a workspace in a directory of its name.
+pub(crate) const ENVIRONMENTS: &str = "envs";
+
 /// One home directory for each place, below the data directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Homes(Arc<Path>);
@@ -34,12 +37,16 @@ impl Homes {
         self.0.join(format!("directory-{hash}"))
     }
 
-    /// Removes that of a workspace, if it has one. It blocks.
+    /// Removes that of a workspace, if it has one, and its Python environments. It blocks.
     pub(crate) fn remove(&self, workspace: WorkspaceId) -> io::Result<()> {
-        match std::fs::remove_dir_all(self.of_workspace(workspace)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        let environments = self.0.with_file_name(ENVIRONMENTS).join(workspace.to_string());
+        for directory in [self.of_workspace(workspace), environments] {
+            match std::fs::remove_dir_all(directory) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
+        Ok(())
     }
 }
 

@@ -258,7 +258,6 @@ impl Services {
             sandbox: runs.sandbox.clone(),
             limits: runs.limits,
             places: places.clone(),
-            workspaces: workspaces.clone(),
             audit: audit.clone(),
             locks,
             clock: clock.clone(),

@@ -127,7 +127,8 @@ impl Masking {
             shown.push_str(&self.mask.replacements[found.pattern().as_usize()]);
             position = found.end();
         }
-        let end = self.held.floor_char_boundary(settled.max(position));
+        // No value begins within a character, so one that begins before is settled, too.
+        let end = self.held.ceil_char_boundary(settled.max(position));
         shown.push_str(&self.held[position..end]);
         self.held.drain(..end);
         shown

@@ -127,6 +127,9 @@ fn selection(tenant: TenantId, filter: &ExecutionFilter, page: &PageRequest) -> 
             .push_value(place.id)
             .push(")");
     }
+    if filter.id.is_some() {
+        query = query.push(" AND id = ").push_value(filter.id);
+    }
     if let Some(subject) = &filter.subject {
         query = query.push(" AND subject = ").push_value(subject);
     }

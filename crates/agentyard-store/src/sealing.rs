@@ -1,4 +1,4 @@
-//! Sealing secrets: XChaCha20-Poly1305 under one key, which is never in the database.
+//! Sealing secrets: AES-256-GCM under one key, which is never in the database.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,8 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use agentyard_model::{Secret, SecretName, TenantId};
-use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, Nonce, RandomizedNonceKey};
 
 use crate::{Error, Result, StoreSettings};
 
@@ -15,9 +14,6 @@ use crate::{Error, Result, StoreSettings};
 const FILE_NAME: &str = "secret.key";
 
 const KEY_BYTES: usize = 32;
-
-/// Long enough to be drawn at random without ever meeting twice.
-const NONCE_BYTES: usize = 24;
 
 /// The longest key file that is read.
 const MAX_FILE_BYTES: u64 = 1024;
@@ -31,7 +27,7 @@ pub(crate) struct Sealed {
 }
 
 /// The key under which secrets are sealed.
-pub(crate) struct SealingKey(XChaCha20Poly1305);
+pub(crate) struct SealingKey(RandomizedNonceKey);
 
 impl SealingKey {
     /// The key that the settings give, or that of the data directory, which is made when there is none.
@@ -49,20 +45,17 @@ impl SealingKey {
 
     /// Seals a value for one name of one tenant. Moved to another row, it cannot be opened any more.
     pub(crate) fn seal(&self, tenant: TenantId, name: &SecretName, value: &Secret) -> Result<Sealed> {
-        let nonce: [u8; NONCE_BYTES] = random()?;
-        let place = place(tenant, name);
-        let payload = Payload {
-            msg: value.expose().as_bytes(),
-            aad: place.as_bytes(),
-        };
-        let sealed = self.0.encrypt(&XNonce::from(nonce), payload);
-        let sealed = sealed.map_err(|_| Error::Unstorable {
-            attempt: "seal a secret",
-            reason: "it is too long",
-        })?;
+        let mut sealed = value.expose().as_bytes().to_vec();
+        let nonce = self
+            .0
+            .seal_in_place_append_tag(Aad::from(place(tenant, name)), &mut sealed)
+            .map_err(|_| Error::Unstorable {
+                attempt: "seal a secret",
+                reason: "it is too long",
+            })?;
         Ok(Sealed {
             text: hex::encode(sealed),
-            nonce: hex::encode(nonce),
+            nonce: hex::encode(nonce.as_ref()),
         })
     }
 
@@ -73,26 +66,23 @@ impl SealingKey {
     }
 
     fn opened(&self, tenant: TenantId, name: &SecretName, sealed: &Sealed) -> Option<Secret> {
-        let nonce: [u8; NONCE_BYTES] = hex::decode(&sealed.nonce).ok()?.try_into().ok()?;
-        let text = hex::decode(&sealed.text).ok()?;
-        let place = place(tenant, name);
-        let payload = Payload {
-            msg: &text,
-            aad: place.as_bytes(),
-        };
-        let value = self.0.decrypt(&XNonce::from(nonce), payload).ok()?;
-        String::from_utf8(value).ok().map(Secret::new)
+        let nonce = Nonce::try_assume_unique_for_key(&hex::decode(&sealed.nonce).ok()?).ok()?;
+        let mut text = hex::decode(&sealed.text).ok()?;
+        let value = self
+            .0
+            .open_in_place(nonce, Aad::from(place(tenant, name)), &mut text)
+            .ok()?;
+        std::str::from_utf8(value).ok().map(Secret::new)
     }
 
     fn read(key: &Secret, place: &str) -> Result<Self> {
-        let digits = hex::decode(key.expose().trim()).ok();
-        let key: Option<[u8; KEY_BYTES]> = digits.and_then(|digits| digits.try_into().ok());
-        match key {
-            Some(key) => Ok(Self(XChaCha20Poly1305::new(&key.into()))),
-            None => Err(Error::InvalidSecretKey {
+        let key = hex::decode(key.expose().trim()).ok();
+        // It takes a key of exactly the right length.
+        key.and_then(|key| RandomizedNonceKey::new(&AES_256_GCM, &key).ok())
+            .map(Self)
+            .ok_or_else(|| Error::InvalidSecretKey {
                 place: place.to_owned(),
-            }),
-        }
+            })
     }
 }
 

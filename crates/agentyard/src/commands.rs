@@ -14,3 +14,4 @@ mod screen;
 pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod trust;
+mod typed_secrets;

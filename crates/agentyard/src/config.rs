@@ -11,6 +11,7 @@ mod deserialize;
 mod environment;
 mod error;
 mod exec;
+mod executions;
 mod fault;
 mod file;
 mod keys;
@@ -41,6 +42,7 @@ pub(crate) use build::BuildSettings;
 pub(crate) use environment::Environment;
 pub(crate) use error::ConfigError;
 pub(crate) use exec::{EnvironmentType, ExecSettings};
+pub(crate) use executions::{ExecutionSettings, SurrealUserLevel};
 pub(crate) use loader::Loaded;
 pub(crate) use overrides::Override;
 pub(crate) use repos::RepoEntry;
@@ -81,6 +83,8 @@ pub(crate) struct Config {
     pub(crate) build: BuildSettings,
     /// Python code.
     pub(crate) exec: ExecSettings,
+    /// The execution log: how long it is kept, and where else it goes.
+    pub(crate) executions: ExecutionSettings,
     /// What answers look like.
     pub(crate) output: OutputSettings,
     /// What is logged, and how.

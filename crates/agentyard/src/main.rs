@@ -13,6 +13,7 @@ mod config;
 mod credentials;
 mod doctor;
 mod environments;
+mod execution_log;
 mod exit;
 mod leading;
 mod namespace;

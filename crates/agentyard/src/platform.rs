@@ -15,8 +15,8 @@ use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
 use agentyard_sandbox::{Backend, Limits, Machine, MachineContext, Sandbox};
 use agentyard_services::{
-    COMMAND_HOME, ConfiguredRepo, ErrorKind, ExecutionSettings, RepositorySettings, RunSettings,
-    ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
+    COMMAND_HOME, ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, ScratchSettings, Services,
+    WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::Store;
 
@@ -26,6 +26,7 @@ use crate::config::{
     WorkspaceWay,
 };
 use crate::credentials;
+use crate::execution_log;
 use crate::exit::Failure;
 use crate::sandboxing::{self, Sandboxing};
 use crate::telemetry::{self, Face, Telemetry};
@@ -190,13 +191,14 @@ pub(crate) fn platform(
     let search_path = search_path.map_or("", |(_, value)| value.as_str());
     let environments =
         crate::environments::settings(&config.settings, machine(&setting.environment), search_path);
+    let executions = execution_log::settings(&config.settings.executions)?;
     Ok(Platform {
         services: Arc::new(Services::new(
             store,
             repositories,
             runs,
             environments,
-            ExecutionSettings::default(),
+            executions,
             Clock::System,
         )),
         selection: Arc::new(selection),

@@ -47,7 +47,9 @@ fn about(toolset: Toolset) -> &'static str {
              `missing_package` names what install_dependencies is to install."
         }
         Toolset::Core => "core: whoami tells who you are and what you may do.",
-        Toolset::Admin => "admin: tokens (each shown once, when it is made) and the audit log.",
+        Toolset::Admin => {
+            "admin: tokens (each shown once, when it is made), secrets (never shown) and the audit log."
+        }
     }
 }
 

@@ -26,13 +26,13 @@ type Identity = (u32, u32);
 
 /// Those that were made, each for one owner of files. They are made once and kept.
 #[derive(Debug, Default)]
-pub(super) struct Owners {
+pub(crate) struct Owners {
     made: Mutex<HashMap<Identity, Arc<OwnedFd>>>,
 }
 
 impl Owners {
     /// A user namespace that shows an owner's files as somebody else's.
-    pub(super) async fn shown_as(
+    pub(crate) async fn shown_as(
         &self,
         owner: Identity,
         shown: Identity,

@@ -31,8 +31,16 @@ pub(crate) struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stage {
     pub(crate) source: Source,
-    /// The place of a user namespace among the descriptors: owners are shown as it says.
-    pub(crate) owners: Option<usize>,
+    pub(crate) owners: Option<ShownOwners>,
+}
+
+/// How a mount shows the owners of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ShownOwners {
+    /// The place of a user namespace among the descriptors, which maps them.
+    pub(crate) namespace: usize,
+    /// Whether it is of no use otherwise. Not every file system can do this.
+    pub(crate) is_needed: bool,
 }
 
 /// Something of the host.

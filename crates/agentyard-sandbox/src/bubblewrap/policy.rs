@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plan::{Argument, Plan, Rlimits, Source, Stage};
+use super::plan::{Argument, Plan, Rlimits, ShownOwners, Source, Stage};
 use super::system::Shown;
 use crate::command::{Access, Command, CommandError, Limits, Network};
 use crate::egress::{EGRESS_PORT, egress_environment};
@@ -77,7 +77,14 @@ pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, Command
     words.identity(facts.identity);
     words.all(&["--proc", "/proc", "--dev", "/dev"]);
     words.memory(command);
+    let is_below_mount = |path: &str| {
+        let mut mounts = command.mounts.iter();
+        mounts.any(|mount| Path::new(path).starts_with(&mount.at)) || Path::new(path).starts_with(HOME)
+    };
+    words.tools(facts, |path| !is_below_mount(path));
     words.mounts(command, facts)?;
+    // The user of this server may be called `agent` too.
+    words.tools(facts, is_below_mount);
     for (path, kind) in &facts.hidden {
         words.hide(path_text(path)?, *kind);
     }
@@ -149,7 +156,7 @@ impl Words {
         self.arguments.extend(words);
     }
 
-    fn stage(&mut self, source: Source, owners: Option<usize>) -> Argument {
+    fn stage(&mut self, source: Source, owners: Option<ShownOwners>) -> Argument {
         self.stages.push(Stage { source, owners });
         Argument::Stage(self.stages.len() - 1)
     }
@@ -158,15 +165,29 @@ impl Words {
         for shown in facts.shown {
             match shown {
                 Shown::Open(path) => self.all(&["--ro-bind", path, path]),
-                Shown::Closed(path) if !facts.is_root => self.all(&["--ro-bind-try", path, path]),
-                Shown::Closed(path) => {
-                    let stage = self.stage(Source::Path(path.clone()), None);
-                    self.all(&["--ro-bind"]);
-                    self.push(stage);
-                    self.all(&[path]);
-                }
+                Shown::Closed(_) => {}
                 Shown::Copy(path) => self.file(Argument::File(path.clone()), path),
                 Shown::Link { at, to } => self.all(&["--symlink", to, at]),
+            }
+        }
+    }
+
+    /// What may be anywhere, also where the sandbox has something of its own; of that, what is wanted now.
+    fn tools(&mut self, facts: &Facts<'_>, is_wanted: impl Fn(&str) -> bool) {
+        for shown in facts.shown {
+            let Shown::Closed(path) = shown else {
+                continue;
+            };
+            if !is_wanted(path) {
+                continue;
+            }
+            if facts.is_root {
+                let stage = self.stage(Source::Path(path.clone()), None);
+                self.all(&["--ro-bind"]);
+                self.push(stage);
+                self.all(&[path]);
+            } else {
+                self.all(&["--ro-bind-try", path, path]);
             }
         }
     }
@@ -205,7 +226,11 @@ impl Words {
     fn mounts(&mut self, command: &Command, facts: &Facts<'_>) -> Result<(), CommandError> {
         for (place, mount) in command.mounts.iter().enumerate() {
             let source = if facts.is_root {
-                let owners = facts.owners.get(place).copied().flatten();
+                let namespace = facts.owners.get(place).copied().flatten();
+                let owners = namespace.map(|namespace| ShownOwners {
+                    namespace,
+                    is_needed: mount.access == Access::ReadWrite,
+                });
                 self.stage(Source::Descriptor(place), owners)
             } else {
                 Argument::PathOf(place)
@@ -250,3 +275,6 @@ impl Words {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,9 @@ use crate::sandbox::{Enforcement, Weakness};
 /// What tries the walls.
 const SCRIPT: &str = include_str!("proof.sh");
 
+/// What it says last.
+const END: &str = "end";
+
 /// What is granted to it.
 const LIMITS: Limits = Limits {
     duration: Duration::from_secs(20),
@@ -44,16 +47,30 @@ pub(super) fn attempt() -> Command {
 
 /// Waits for the end of the attempt, and judges what came of it.
 pub(super) async fn judged(mut attempt: Led, identity: (u32, u32)) -> Result<Enforcement, CommandError> {
-    let mut said = Vec::new();
+    let (mut said, mut complaint) = (Vec::new(), Vec::new());
     let exit = loop {
         match attempt.next_event().await? {
             Event::Output(Stream::Stdout, bytes) => said.extend(bytes),
-            Event::Output(Stream::Stderr, _) => {}
+            Event::Output(Stream::Stderr, bytes) => complaint.extend(bytes),
             Event::Ended(exit) => break exit,
         }
     };
     let said = String::from_utf8_lossy(&said);
-    let mut enforcement = walls(&findings(&said), identity);
+    let found = findings(&said);
+    if !found.contains_key(END) {
+        let complaint = String::from_utf8_lossy(&complaint);
+        return Err(CommandError::Refused {
+            reason: format!(
+                "the walls of a sandbox could not be tried to the end: {:?}, {:?}, {:?} {}",
+                exit.cause,
+                exit.code,
+                exit.signal,
+                complaint.trim()
+            ),
+            remedy: "try again; if it stays so, run `agentyard doctor`".to_owned(),
+        });
+    }
+    let mut enforcement = walls(&found, identity);
     limits(&mut enforcement, exit);
     Ok(enforcement)
 }

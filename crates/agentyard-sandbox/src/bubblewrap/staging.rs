@@ -21,6 +21,9 @@ use crate::namespace::unshare;
 /// Where the stages are. It is on every machine, and there is nothing below that a sandbox should see.
 const PLACE: &str = "/sys";
 
+/// What is said where a file system cannot map owners.
+pub(crate) const NOT_SHOWN: &str = "its file system cannot show files as another user's";
+
 /// The path of a stage.
 pub(crate) fn path_of(stage: usize) -> PathBuf {
     PathBuf::from(PLACE).join(stage.to_string())
@@ -56,7 +59,10 @@ fn taken(stage: &Stage, descriptors: &[OwnedFd]) -> io::Result<OwnedFd> {
         Source::Path(path) => open_tree(CWD, path, flags)?,
     };
     if let Some(owners) = stage.owners {
-        idmapped::show_owners(tree.as_fd(), descriptor(owners)?)?;
+        let shown = idmapped::show_owners(tree.as_fd(), descriptor(owners.namespace)?);
+        if owners.is_needed {
+            shown.map_err(|error| io::Error::new(error.kind(), format!("{NOT_SHOWN}: {error}")))?;
+        }
     }
     Ok(tree)
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_model::ReservedAddress;
+use tokio::sync::Semaphore;
 
 use super::destination::{Destination, Host};
 use super::refusal::Refusal;
@@ -17,11 +18,15 @@ const LOOKUP_LIMIT: Duration = Duration::from_secs(10);
 
 type Lookup = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
+/// How many names are looked up at once. A lookup that nobody waits for any more still takes a thread of the server's.
+const MAX_LOOKUPS: usize = 16;
+
 /// How names lead to addresses, and which of these are not public. By default, as the system and the standards say.
 #[derive(Clone)]
 pub struct Addresses {
     lookup: Arc<Lookup>,
     check: fn(IpAddr) -> Option<ReservedAddress>,
+    places: Arc<Semaphore>,
 }
 
 impl Addresses {
@@ -33,6 +38,7 @@ impl Addresses {
         Self {
             lookup: Arc::new(lookup),
             check,
+            places: Arc::new(Semaphore::new(MAX_LOOKUPS)),
         }
     }
 
@@ -56,9 +62,20 @@ impl Addresses {
     async fn look_up(&self, name: String, destination: &Destination) -> Result<Vec<SocketAddr>, Refusal> {
         let lookup = Arc::clone(&self.lookup);
         let port = destination.port;
-        let asked = tokio::task::spawn_blocking(move || lookup(&name, port));
+        let places = Arc::clone(&self.places);
+        let asked = async {
+            let place = places.acquire_owned().await.map_err(io::Error::other)?;
+            let look_up = move || {
+                let found = lookup(&name, port);
+                drop(place);
+                found
+            };
+            tokio::task::spawn_blocking(look_up)
+                .await
+                .map_err(io::Error::other)?
+        };
         match tokio::time::timeout(LOOKUP_LIMIT, asked).await {
-            Ok(Ok(Ok(found))) if !found.is_empty() => Ok(found),
+            Ok(Ok(found)) if !found.is_empty() => Ok(found),
             Ok(_) => Err(Refusal::unreachable(destination, "no such host is known")),
             Err(_) => Err(Refusal::unreachable(
                 destination,

@@ -1,9 +1,10 @@
 //! One connection of a program in a sandbox: requests in plain text, and at most one tunnel, which is its last.
 
 use std::convert::Infallible;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{Method, Request, Response, Uri};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
@@ -11,14 +12,15 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::TcpStream;
 
 use super::Tenancy;
 use super::destination::{Destination, Host};
+use super::hello::{self, Hello, MAX_HELLO};
 use super::meter::{Metered, Pulse};
 use super::refusal::Refusal;
-use super::registries::Way;
+use super::registries::{Trust, Way};
 use super::relay::{self, Relayed};
 use super::upstream::{Far, Outlet};
 use crate::command::Network;
@@ -38,6 +40,9 @@ struct Client {
 struct Tunnel {
     near: OnUpgrade,
     far: Far,
+    destination: Destination,
+    /// Whether the one at its end must be asked for inside it too.
+    is_for_registry: bool,
 }
 
 /// Answers one connection until it ends, or is quiet for too long.
@@ -67,11 +72,28 @@ impl Client {
             .with_upgrades()
             .await;
         let tunnel = self.tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let (Ok(()), Some(Tunnel { near, mut far })) = (served, tunnel)
-            && let Ok(near) = near.await
-        {
-            let _ = copy_bidirectional(&mut TokioIo::new(near), &mut far).await;
+        if let (Ok(()), Some(tunnel)) = (served, tunnel) {
+            let _ = self.carry(tunnel).await;
         }
+    }
+
+    /// Carries what both ends of a tunnel say.
+    async fn carry(&self, tunnel: Tunnel) -> io::Result<()> {
+        let near = tunnel.near.await.map_err(io::Error::other)?;
+        let (mut near, mut far) = (TokioIo::new(near), tunnel.far);
+        if tunnel.is_for_registry {
+            let (said, hello) = first_words(&mut near).await?;
+            if hello != Hello::For(tunnel.destination.host.to_string()) {
+                self.tenancy.remember(&Refusal::forbidden(
+                    &tunnel.destination,
+                    "in the tunnel somebody else was asked for, or not by TLS",
+                ));
+                near.write_all(hello::DENIED).await?;
+                return near.shutdown().await;
+            }
+            far.write_all(&said).await?;
+        }
+        copy_bidirectional(&mut near, &mut far).await.map(drop)
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Answer {
@@ -88,9 +110,15 @@ impl Client {
 
     async fn open_tunnel(&self, mut request: Request<Incoming>) -> Result<Answer, Refusal> {
         let destination = destination(request.uri(), None)?;
-        let far = self.outlet(&destination, Way::Tunnel).await?.tunnel().await?;
-        let near = hyper::upgrade::on(&mut request);
-        *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(Tunnel { near, far });
+        let outlet = self.outlet(&destination, Way::Tunnel).await?;
+        let is_for_registry = self.tenancy.network == Network::Registry && outlet.trust() == Trust::Registry;
+        let tunnel = Tunnel {
+            near: hyper::upgrade::on(&mut request),
+            far: outlet.tunnel().await?,
+            destination: destination.clone(),
+            is_for_registry,
+        };
+        *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
         Ok(Response::new(Either::Left(Full::default())))
     }
 
@@ -120,6 +148,18 @@ impl Client {
             .permit(self.tenancy.network, destination, way)
             .map_err(|reason| Refusal::forbidden(destination, reason))?;
         Outlet::find(policy, destination, trust).await
+    }
+}
+
+/// What is said first in a tunnel, up to where it tells whom it is for.
+async fn first_words(near: &mut (impl AsyncRead + Unpin)) -> io::Result<(BytesMut, Hello)> {
+    let mut said = BytesMut::with_capacity(MAX_HELLO);
+    loop {
+        let ended = near.read_buf(&mut said).await? == 0;
+        match Hello::read(&said) {
+            Hello::Incomplete if !ended => {}
+            hello => return Ok((said, hello)),
+        }
     }
 }
 

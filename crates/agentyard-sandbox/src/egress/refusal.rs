@@ -12,12 +12,12 @@ use super::destination::Destination;
 /// How much of a destination is repeated that is not one.
 const MAX_ECHO: usize = 100;
 
-/// Something that was refused.
+/// Something that was refused, or could not be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
     /// What was asked for: `pypi.example:443`.
     pub destination: String,
-    /// Why it was refused.
+    /// Why.
     pub reason: String,
 }
 

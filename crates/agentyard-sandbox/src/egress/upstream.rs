@@ -44,6 +44,7 @@ pub(super) struct Upstream {
 /// How a destination that may be reached is reached.
 pub(super) struct Outlet<'a> {
     destination: &'a Destination,
+    trust: Trust,
     way: Way<'a>,
 }
 
@@ -114,7 +115,15 @@ impl<'a> Outlet<'a> {
                 }
             }
         };
-        Ok(Self { destination, way })
+        Ok(Self {
+            destination,
+            trust,
+            way,
+        })
+    }
+
+    pub(super) fn trust(&self) -> Trust {
+        self.trust
     }
 
     pub(super) fn destination(&self) -> &Destination {

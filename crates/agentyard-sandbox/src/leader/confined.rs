@@ -28,6 +28,9 @@ use crate::bubblewrap::{Argument, Plan, Rlimits, filter, staging};
 /// How often the end of what was asked to end is looked for.
 const INTERVAL: Duration = Duration::from_millis(5);
 
+/// With fewer files no sandbox can be prepared.
+const FEWEST_FILES: u64 = 64;
+
 /// Makes a sandbox, runs its command to its end, and tells how it ended.
 pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> io::Result<Report> {
     let mut sandbox = match Confined::start(&plan, descriptors, server) {
@@ -76,7 +79,7 @@ impl Confined {
             staging::set_up(&plan.stages, &descriptors.others).map_err(told)?;
         }
         enter(&join)?;
-        set(&plan.rlimits)?;
+        limit(&plan.rlimits)?;
         let (status, status_end) = io::pipe()?;
         let (block_end, block) = io::pipe()?;
         let child = spawn(plan, descriptors, &status_end.into(), &block_end.into())?;
@@ -269,22 +272,24 @@ fn enter(lists: &[File]) -> io::Result<()> {
     Ok(())
 }
 
-/// Limits this process, and with it all that it starts.
-fn set(rlimits: &Rlimits) -> io::Result<()> {
-    lower(Resource::Core, 0)?;
-    lower(Resource::Fsize, rlimits.file_bytes)?;
-    lower(Resource::Nofile, rlimits.open_files)?;
-    if let Some(bytes) = rlimits.data_bytes {
-        lower(Resource::Data, bytes)?;
+/// Limits this process, and with it all that it starts. What is lower already stays, since not even every root may raise
+/// it again.
+fn limit(rlimits: &Rlimits) -> io::Result<()> {
+    let limits = [
+        (Resource::Core, Some(0)),
+        (Resource::Fsize, Some(rlimits.file_bytes)),
+        (Resource::Nofile, Some(rlimits.open_files.max(FEWEST_FILES))),
+        (Resource::Data, rlimits.data_bytes),
+        (Resource::Nproc, rlimits.processes.filter(|_| geteuid().is_root())),
+    ];
+    for (resource, value) in limits {
+        let Some(value) = value else {
+            continue;
+        };
+        let least = getrlimit(resource).maximum.map_or(value, |now| now.min(value));
+        setrlimit(resource, exactly(least))?;
     }
     Ok(())
-}
-
-/// Lowers a limit for good; one that is lower already stays.
-fn lower(resource: Resource, to: u64) -> io::Result<()> {
-    let now = getrlimit(resource).maximum;
-    let least = now.map_or(to, |now| now.min(to));
-    Ok(setrlimit(resource, exactly(least))?)
 }
 
 fn exactly(value: u64) -> Rlimit {
@@ -296,8 +301,8 @@ fn exactly(value: u64) -> Rlimit {
 
 /// What can be done only when the sandbox is there, and must be done before the command starts.
 fn prepared(plan: &Plan, first: Pid) -> io::Result<Option<TcpListener>> {
-    if let Some(processes) = plan.rlimits.processes {
-        // Set any earlier, it would count everything that this user runs outside as well.
+    if let Some(processes) = plan.rlimits.processes.filter(|_| !geteuid().is_root()) {
+        // Set any earlier, it would count everything that this user runs outside. Nobody else is the user of sandboxes.
         prlimit(Some(first), Resource::Nproc, exactly(processes))?;
     }
     let Some(port) = plan.listen else {

@@ -17,7 +17,7 @@ use super::message::{Descriptors, Report, Request, receive_with};
 use super::{GRACE, LeaderProgram, tree};
 use crate::cgroups::Group;
 use crate::command::{CommandError, EndCause, Event, Exit, Limits, Network, Stream, Usage};
-use crate::egress::{Egress, Serving};
+use crate::egress::{Denied, Egress, Serving};
 use crate::sandbox::{Awaited, Process};
 use crate::watch::Watch;
 
@@ -128,9 +128,7 @@ enum WayOut {
     None,
     /// Through this proxy, as soon as there is a socket inside.
     Planned(Egress, Network),
-    Open {
-        _serving: Serving,
-    },
+    Open(Serving),
 }
 
 impl Confinement {
@@ -152,7 +150,14 @@ impl Confinement {
         };
         // Where it cannot, commands are told so when they try.
         if let Ok(serving) = egress.serve(listener.into(), *network) {
-            self.way_out = WayOut::Open { _serving: serving };
+            self.way_out = WayOut::Open(serving);
+        }
+    }
+
+    fn denied(&self) -> Vec<Denied> {
+        match &self.way_out {
+            WayOut::Open(serving) => serving.denied(),
+            WayOut::None | WayOut::Planned(..) => Vec::new(),
         }
     }
 
@@ -258,6 +263,10 @@ impl Process for Led {
 
     fn stop(&mut self) {
         self.stop_because(EndCause::Stopped);
+    }
+
+    fn denied(&self) -> Vec<Denied> {
+        self.confinement.denied()
     }
 }
 

@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use rustix::process::Pid;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::net::UnixStream;
@@ -64,6 +65,14 @@ impl From<hyper::Error> for ApiError {
 impl Api {
     pub(super) fn new(socket: PathBuf) -> Self {
         Self { socket }
+    }
+
+    /// The process that listens.
+    pub(super) async fn process(&self) -> io::Result<Pid> {
+        let peer = UnixStream::connect(&self.socket).await?.peer_cred()?;
+        peer.pid()
+            .and_then(Pid::from_raw)
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     pub(super) async fn get(&self, path: &str) -> Result<Value, ApiError> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use rustix::process::Pid;
 use tokio::io::ReadHalf;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, sleep_until};
@@ -18,6 +19,7 @@ use super::usage::Meter;
 use crate::command::{CommandError, EndCause, Event, Exit, Limits, Stream};
 use crate::egress::{Denied, Serving};
 use crate::sandbox::{Awaited, Process};
+use crate::watch::Watch;
 
 /// How long a command has to end once it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -27,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long what was said may still take to arrive after the end.
 const DRAIN: Duration = Duration::from_secs(2);
+
+/// How often it is tried to remove a container.
+const REMOVALS: usize = 3;
 
 /// How often it is looked at what a container takes.
 const SAMPLES: Duration = Duration::from_millis(100);
@@ -60,6 +65,9 @@ pub(super) struct Contained {
     container: Option<Container>,
     afterwards: Afterwards,
     inside: Inside,
+    /// Its first process, as this machine numbers it.
+    first: Pid,
+    watch: Watch,
     meter: Meter,
     samples: Interval,
     output: Option<Output<ReadHalf<TokioIo<Upgraded>>>>,
@@ -85,6 +93,8 @@ pub(super) struct Parts {
     pub(super) container: Container,
     pub(super) afterwards: Afterwards,
     pub(super) inside: Inside,
+    pub(super) first: Pid,
+    pub(super) watch: Watch,
     pub(super) meter: Meter,
     pub(super) output: ReadHalf<TokioIo<Upgraded>>,
     pub(super) serving: Option<Serving>,
@@ -117,7 +127,15 @@ impl Drop for Container {
         let path = format!("/containers/{}?force=true&v=true&timeout=0", self.name);
         // Without a runtime the server is about to end; podman ends with it, and the next server sweeps.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { service.api.delete(&path).await });
+            runtime.spawn(async move {
+                // One that is not there may be just about to be: whoever asked for it was dropped on the way.
+                for _ in 0..REMOVALS {
+                    if service.api.delete(&path).await.is_ok() {
+                        break;
+                    }
+                    tokio::time::sleep(GRACE).await;
+                }
+            });
         }
     }
 }
@@ -143,6 +161,8 @@ impl Contained {
             container: Some(parts.container),
             afterwards: parts.afterwards,
             inside: parts.inside,
+            first: parts.first,
+            watch: parts.watch,
             meter: parts.meter,
             samples: tokio::time::interval(SAMPLES),
             output: Some(Output::new(parts.output)),
@@ -186,6 +206,9 @@ impl Contained {
                 },
                 _ = self.samples.tick() => {
                     self.meter.read();
+                }
+                cause = self.watch.exceeded(self.first), if self.cause == EndCause::Itself => {
+                    self.stop_because(cause);
                 }
                 () = sleep_until(self.timer) => self.time_is_up()?,
             }

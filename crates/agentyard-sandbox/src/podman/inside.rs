@@ -1,6 +1,5 @@
 //! A look into a container that is made but has not started: whether it is what was asked for, and what it still needs.
 
-use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -17,18 +16,20 @@ use crate::egress::EGRESS_PORT;
 #[derive(Debug)]
 pub(super) struct Inside {
     process: OwnedFd,
+    /// What the kernel tells about it.
+    facts: OwnedFd,
     root: OwnedFd,
-    network: OwnedFd,
 }
 
 impl Inside {
     pub(super) fn open(first_process: Pid) -> io::Result<Self> {
-        let own = Path::new("/proc").join(first_process.as_raw_nonzero().to_string());
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let facts = Path::new("/proc").join(first_process.as_raw_nonzero().to_string());
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let facts = openat(CWD, facts, flags, Mode::empty())?;
         Ok(Self {
             process: pidfd_open(first_process, PidfdFlags::empty())?,
-            root: openat(CWD, own.join("root"), flags | OFlags::DIRECTORY, Mode::empty())?,
-            network: File::open(own.join("ns/net"))?.into(),
+            root: openat(&facts, "root", flags, Mode::empty())?,
+            facts,
         })
     }
 
@@ -64,9 +65,11 @@ impl Inside {
 
     /// A socket of this process that only programs inside can reach. A thread goes in for it and ends there.
     pub(super) fn listen(&self) -> io::Result<TcpListener> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let network = openat(&self.facts, "ns/net", flags, Mode::empty())?;
         let entered = std::thread::scope(|scope| {
             let inside = scope.spawn(|| {
-                move_into_link_name_space(self.network.as_fd(), Some(LinkNameSpaceType::Network))?;
+                move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
                 TcpListener::bind((Ipv4Addr::LOCALHOST, EGRESS_PORT))
             });
             inside.join()

@@ -5,6 +5,7 @@
 //! stays; the next server takes that away.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -20,6 +21,7 @@ use super::PodmanSettings;
 use super::api::{Api, ApiError, clean};
 use super::seccomp;
 use super::specification::LABEL;
+use super::staging::Stages;
 use crate::command::{Access, Command, CommandError, Event, Limits, Mount, Network};
 use crate::host::Host;
 use crate::sandbox::{Running, Sandbox as _};
@@ -51,6 +53,8 @@ pub(super) struct Service {
     pub(super) api: Api,
     /// By which containers of this service are known.
     pub(super) server: String,
+    /// Where directories are put for it, when it is ours and may have them put.
+    pub(super) stages: Option<Stages>,
     keeper: Keeper,
     pub(super) seccomp_profile: Option<PathBuf>,
     containers: AtomicU64,
@@ -88,11 +92,17 @@ impl Service {
         let mut service = Self {
             api: Api::new(socket),
             server,
+            stages: None,
             keeper,
             seccomp_profile: write_seccomp_profile(&settings.directory),
             containers: AtomicU64::new(0),
         };
         service.answers().await?;
+        if has_own_mounts(settings) {
+            let stages = settings.directory.join(format!("{}.stages", service.server));
+            let podman = service.api.process().await.map_err(CommandError::Prepare)?;
+            service.stages = Some(Stages::new(podman, stages).map_err(CommandError::Prepare)?);
+        }
         service.sweep().await.map_err(|error| refused(&error))?;
         Ok(service)
     }
@@ -208,14 +218,19 @@ async fn start_own(settings: &PodmanSettings, socket: &Path) -> Result<Running, 
         })
     };
     let mount = prepare().map_err(CommandError::Prepare)?;
-    let mut arguments = settings.storage.clone();
-    arguments.extend(["system", "service", "--time=0"].map(str::to_owned));
-    arguments.push(format!("unix://{}", socket.display()));
+    let mut words: Vec<String> = Vec::new();
+    if has_own_mounts(settings) {
+        words.extend(["unshare", "--mount", "--propagation=slave", "--"].map(str::to_owned));
+    }
+    words.push("podman".to_owned());
+    words.extend(settings.storage.iter().cloned());
+    words.extend(["system", "service", "--time=0"].map(str::to_owned));
+    words.push(format!("unix://{}", socket.display()));
     let mut environment = settings.environment.clone();
     environment.push(("CONTAINERS_CONF".to_owned(), configuration.display().to_string()));
     let command = Command {
-        program: "podman".to_owned(),
-        arguments,
+        program: words.remove(0),
+        arguments: words,
         mounts: vec![mount],
         directory: directory.clone(),
         hidden: Vec::new(),
@@ -229,6 +244,11 @@ async fn start_own(settings: &PodmanSettings, socket: &Path) -> Result<Running, 
         },
     };
     Host::new(settings.leader.clone()).start(command).await
+}
+
+/// Whether podman is to have mounts that nobody else sees.
+fn has_own_mounts(settings: &PodmanSettings) -> bool {
+    settings.socket.is_none() && rustix::process::geteuid().is_root()
 }
 
 /// Looks after a service of ours until it ends, and keeps the last that it says: why it could not begin.
@@ -266,14 +286,14 @@ fn write_seccomp_profile(directory: &Path) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Where a service of ours listens. Sockets of those that are gone are removed.
+/// Where a service of ours listens. What those have left that are gone is removed.
 fn socket_path(directory: &Path, server: &str) -> io::Result<PathBuf> {
     for entry in fs::read_dir(directory)? {
-        let name = entry?.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_suffix(".sock"));
+        let path = entry?.path();
+        let owner = path.file_stem().and_then(OsStr::to_str);
         if owner.is_some_and(is_gone) {
-            // Somebody else may have come first.
-            let _ = fs::remove_file(directory.join(&name));
+            // One of the two it is; somebody else may have come first.
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
         }
     }
     let path = directory.join(format!("{server}.sock"));

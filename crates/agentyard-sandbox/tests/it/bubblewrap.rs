@@ -1,5 +1,9 @@
 //! Commands in a sandbox: what they are given, what they say, and that nothing of them stays.
 
+mod limits;
+mod sight;
+mod without_root;
+
 use std::os::unix::fs::MetadataExt as _;
 
 use agentyard_sandbox::{

@@ -102,6 +102,16 @@ impl Sandboxed {
     }
 }
 
+/// The first words of TLS, for a host.
+fn hello(host: &str) -> Vec<u8> {
+    let part = |bytes: Vec<u8>| [vec![0, u8::try_from(bytes.len()).unwrap()], bytes].concat();
+    let name = part([vec![0], part(host.into())].concat());
+    let extensions = part([vec![0, 0], part(name)].concat());
+    let body = [vec![3; 34], vec![0, 0, 2, 19, 1, 1, 0], extensions].concat();
+    let message = [vec![1, 0], part(body)].concat();
+    [vec![22, 3, 1], part(message)].concat()
+}
+
 /// Reads up to an empty line, or to the end.
 async fn head(stream: &mut TcpStream) -> String {
     let mut heard = Vec::new();
@@ -133,19 +143,47 @@ async fn a_tunnel_to_a_registry_carries_both_ways() {
     let outside = Outside::new("heard: ").await;
     let sandboxed = Sandboxed::new(settings(outside.is_everywhere()), Network::Registry);
     let mut tunnel = sandboxed.tunnel_to("PyPI.org:443").await;
-    tunnel.write_all(b"hello\r\n\r\n").await.unwrap();
-    assert_eq!(rest(&mut tunnel).await, b"heard: hello\r\n\r\n");
+    let said = [hello("pypi.org"), b"hello\r\n\r\n".to_vec()].concat();
+    tunnel.write_all(&said).await.unwrap();
+    assert_eq!(rest(&mut tunnel).await, [b"heard: ".to_vec(), said].concat());
     assert_eq!(sandboxed.denied(), [""; 0]);
+}
+
+#[tokio::test]
+async fn in_a_tunnel_to_a_registry_nobody_else_is_asked_for() {
+    let outside = Outside::new("heard: ").await;
+    let named = EgressSettings {
+        registries: vec!["near.example".to_owned()],
+        ..settings(outside.is_everywhere())
+    };
+    let sandboxed = Sandboxed::new(named, Network::Registry);
+    for said in [hello("evil.example"), b"GET / HTTP/1.1\r\n\r\n".to_vec()] {
+        let mut tunnel = sandboxed.tunnel_to("pypi.org:443").await;
+        tunnel.write_all(&said).await.unwrap();
+        // An alert of TLS, and nothing from outside.
+        assert_eq!(rest(&mut tunnel).await, [21, 3, 3, 0, 2, 2, 49]);
+    }
+    assert_eq!(sandboxed.denied(), ["pypi.org:443"]);
+    // Whoever runs the server knows what it has named.
+    let mut tunnel = sandboxed.tunnel_to("near.example:443").await;
+    tunnel.write_all(b"x\r\n\r\n").await.unwrap();
+    assert_eq!(rest(&mut tunnel).await, b"heard: x\r\n\r\n");
 }
 
 #[tokio::test]
 async fn what_is_said_together_with_the_request_arrives() {
     let outside = Outside::new("").await;
     let sandboxed = Sandboxed::new(settings(outside.is_everywhere()), Network::Registry);
+    let early = String::from_utf8(hello("pypi.org")).unwrap();
     let answer = sandboxed
-        .ask("CONNECT pypi.org:443 HTTP/1.1\r\n\r\nearly\r\n\r\n")
+        .ask(&format!(
+            "CONNECT pypi.org:443 HTTP/1.1\r\n\r\n{early}early\r\n\r\n"
+        ))
         .await;
-    assert!(answer.ends_with("\r\n\r\nearly\r\n\r\n"), "{answer}");
+    assert!(
+        answer.ends_with(&format!("\r\n\r\n{early}early\r\n\r\n")),
+        "{answer}"
+    );
 }
 
 #[tokio::test]

@@ -277,23 +277,32 @@ async fn an_image_is_set_up_once() {
 }
 
 #[tokio::test]
-async fn what_must_not_be_run_is_not() {
+async fn a_directory_is_taken_by_descriptor_and_shown_as_the_users_own() {
     let yard = Yard::new();
     let owned = tempfile::tempdir().unwrap();
-    let mut command = yard.shell("true");
+    fs::write(owned.path().join("file"), "old").unwrap();
+    let mut command = yard.shell("echo new > file; echo more > other; ls -n | grep -c ' 61184 61184 '");
     command.mounts = vec![mount(owned.path(), "/workspace", Access::ReadWrite)];
-    let error = yard.finish(command).await.unwrap_err();
-    assert!(
-        matches!(&error, CommandError::Refused { reason, .. } if reason.contains("belongs to user 0")),
-        "{error:?}"
-    );
-
-    let mut command = yard.shell("touch was-here");
+    // Where it was is another's by now.
     command.mounts[0].host_path = yard.other_workspace();
-    let error = yard.finish(command).await.unwrap_err();
-    assert!(matches!(error, CommandError::Prepare(_)), "{error:?}");
+    let outcome = yard.finish(command).await.unwrap();
+    assert_eq!(
+        outcome.stdout(),
+        "2\n",
+        "{}",
+        String::from_utf8_lossy(&outcome.stderr)
+    );
+    for file in ["file", "other"] {
+        assert_eq!(fs::metadata(owned.path().join(file)).unwrap().uid(), 0);
+    }
+    assert_eq!(fs::read_to_string(owned.path().join("file")).unwrap(), "new\n");
     assert_eq!(fs::read_dir(yard.other_workspace()).unwrap().count(), 0);
+    assert_eq!(yard.stages(), 0);
+}
 
+#[tokio::test]
+async fn what_must_not_be_run_is_not() {
+    let yard = Yard::new();
     let absent = yard.podman_of("localhost/absent:1");
     let error = absent.start(yard.shell("true")).await.unwrap_err();
     assert!(
@@ -306,11 +315,14 @@ async fn what_must_not_be_run_is_not() {
 #[tokio::test]
 async fn without_podman_nothing_is_run_and_the_reason_is_told() {
     let place = tempfile::tempdir().unwrap();
-    let settings = yard::settings(place.path(), "/nowhere");
+    let programs = place.path().join("bin");
+    fs::create_dir(&programs).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/unshare", programs.join("unshare")).unwrap();
+    let settings = yard::settings(place.path(), programs.to_str().unwrap());
     let podman = agentyard_sandbox::Podman::new(settings);
     let breaches = podman.enforcement().await.breaches;
     assert!(
-        breaches[0].reason.contains("`podman`: No such file"),
+        breaches[0].reason.contains("podman: No such file"),
         "{breaches:?}"
     );
 }

@@ -11,7 +11,7 @@ use super::kind::EnvironmentKind;
 use super::target::{Owner, Target};
 use super::{EnvironmentSettings, Environments};
 use crate::error::{Error, ErrorKind, Result};
-use crate::places::Place;
+use crate::places::{Place, WORKSPACE};
 use crate::progress::Progress;
 
 /// Which environment a place is to have.
@@ -203,7 +203,7 @@ fn below_tree(owner: &Owner, path: &Path) -> Result<PathBuf> {
     };
     let tree = owner.tree.as_ref().ok_or_else(refused)?;
     let below = match path
-        .strip_prefix("/workspace")
+        .strip_prefix(WORKSPACE)
         .or_else(|_| path.strip_prefix(tree.path()))
     {
         Ok(below) => below,

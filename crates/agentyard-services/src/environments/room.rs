@@ -4,12 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use agentyard_model::{TenantId, WorkspaceId};
-
 use super::Environments;
 use super::files_on_disk::{remove, size_of};
 use super::record::Record;
-use super::target::{Target, workspace_name};
+use super::target::Target;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Of the room for environments, what was downloaded may take this part.
@@ -63,28 +61,6 @@ impl Environments {
             ),
         )
         .hint("close workspaces that are not needed, or raise `exec.max_environments_mb`"))
-    }
-
-    /// Removes the environments of a workspace that was closed.
-    pub(crate) async fn remove_of_workspace(&self, tenant: TenantId, workspace: WorkspaceId) -> Result<()> {
-        let place = workspace_name(tenant, workspace);
-        self.blocking("removing environments", move |environments| {
-            let directory = environments.directory().join(&place);
-            let all = environments
-                .kept()
-                .into_iter()
-                .filter(|kept| kept.state.starts_with(&directory));
-            let mut all_removed = true;
-            for kept in all {
-                let change = environments.0.turns.to_change_if_free(&kept.key, "removal");
-                all_removed &= change.is_some_and(|_change| remove(&kept.state).is_ok());
-            }
-            if all_removed {
-                remove(&directory).map_err(|error| Error::internal("removing environments", error))?;
-            }
-            Ok(())
-        })
-        .await
     }
 
     /// The environments in the data directory.

@@ -13,14 +13,11 @@ use super::Environments;
 use super::kind::EnvironmentKind;
 use crate::error::{Error, Result};
 use crate::failures::from_git;
-use crate::places::Place;
+use crate::places::{Place, WORKSPACE};
 use crate::progress::Progress;
 
 /// Where commands see an environment of ours.
 const INSIDE: &str = "/env";
-
-/// Where commands see the tree.
-const WORKSPACE: &str = "/workspace";
 
 /// To what environments belong: a workspace, or a directory.
 #[derive(Clone)]
@@ -67,7 +64,7 @@ impl Environments {
         let found = self.0.places.turnstile().pass(move |_| {
             let tree = located.tree()?;
             let place = match &located.workspace {
-                Some(entered) => workspace_name(tenant, entered.id()),
+                Some(entered) => entered.id().to_string(),
                 None => format!(
                     "{tenant}.dir-{}",
                     digest(tree.path().as_os_str().as_encoded_bytes())
@@ -81,11 +78,6 @@ impl Environments {
         });
         found.await
     }
-}
-
-/// Under which name the environments of a workspace are kept.
-pub(super) fn workspace_name(tenant: TenantId, workspace: impl std::fmt::Display) -> String {
-    format!("{tenant}.{workspace}")
 }
 
 impl Owner {

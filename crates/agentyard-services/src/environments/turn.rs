@@ -1,8 +1,9 @@
 //! Whose turn it is in an environment: many may use it at once, and one alone may change it.
 //!
-//! In this process a fair lock decides; among processes that share the data directory, two lock files. Whoever wants to
-//! change an environment first takes its gate and keeps it: whoever wants to use it has to pass there, so nobody new comes
-//! in, and those who are in will end.
+//! Two lock files decide, among all processes that share the data directory. Everybody has to pass a gate. Whoever wants to
+//! use the environment takes a share in its lock and leaves the gate at once; whoever wants to change it stays in the gate
+//! until all that is done. So nobody new comes in meanwhile, and those who are in will end. Within this process, those who
+//! want to pass stand in a queue.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use agentyard_git::{self as git, LockAttempt, LockFile, LockFiles, LockHolder};
 use agentyard_model::Clock;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::sync::OwnedMutexGuard;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::failures::from_git;
@@ -18,7 +19,7 @@ use crate::progress::Progress;
 
 /// How often a lock of another process is asked for, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
-const LAST_PAUSE: Duration = Duration::from_millis(100);
+const LAST_PAUSE: Duration = Duration::from_millis(64);
 
 /// How long somebody waits before being told to come back.
 const LONGEST_WAIT: Duration = Duration::from_secs(1800);
@@ -27,7 +28,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1800);
 pub(super) struct EnvironmentTurns {
     locks: LockFiles,
     clock: Clock,
-    queues: Mutex<HashMap<String, Weak<RwLock<()>>>>,
+    queues: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
 }
 
 /// Who wants an environment, and for what.
@@ -44,15 +45,20 @@ pub(super) struct Wanted<'call> {
 #[derive(Debug)]
 pub(super) struct Use {
     _lock: LockFile,
-    _guard: OwnedRwLockReadGuard<()>,
 }
 
 /// The right to change an environment, until it is dropped. Nobody uses it meanwhile.
 #[derive(Debug)]
 pub(super) struct Change {
     _lock: LockFile,
-    _gate: LockFile,
-    _guard: OwnedRwLockWriteGuard<()>,
+    _gate: Gate,
+}
+
+/// The gate of an environment, as long as somebody stands in it.
+#[derive(Debug)]
+struct Gate {
+    _file: LockFile,
+    _first_in_queue: OwnedMutexGuard<()>,
 }
 
 impl EnvironmentTurns {
@@ -66,48 +72,24 @@ impl EnvironmentTurns {
 
     /// Waits until nobody changes the environment, or waits to.
     pub(super) async fn to_use(&self, wanted: Wanted<'_>) -> Result<Use> {
-        let queue = self.queue(wanted.key);
-        let guard = match queue.clone().try_read_owned() {
-            Ok(guard) => guard,
-            Err(_) => {
-                wanted.tell("a change of the Python environment to end");
-                queue.read_owned().await
-            }
-        };
-        let gate = self.held(wanted, || self.gate(wanted)).await?;
-        let lock = self.held(wanted, || {
+        let _gate = self.pass_gate(wanted).await?;
+        let share = || {
             let name = lock_name(wanted.key);
             self.locks
                 .try_share(&name, wanted.operation, wanted.by, self.clock.now())
-        });
-        let lock = lock.await?;
-        drop(gate);
+        };
         Ok(Use {
-            _lock: lock,
-            _guard: guard,
+            _lock: self.held(wanted, share).await?,
         })
     }
 
     /// Waits until nobody uses or changes the environment, and keeps others from beginning to.
     pub(super) async fn to_change(&self, wanted: Wanted<'_>) -> Result<Change> {
-        let queue = self.queue(wanted.key);
-        let guard = match queue.clone().try_write_owned() {
-            Ok(guard) => guard,
-            Err(_) => {
-                wanted.tell("those who use the Python environment to end");
-                queue.write_owned().await
-            }
-        };
-        let gate = self.held(wanted, || self.gate(wanted)).await?;
-        let lock = self.held(wanted, || {
-            let name = lock_name(wanted.key);
-            self.locks
-                .try_take(&name, wanted.operation, wanted.by, self.clock.now())
-        });
+        let gate = self.pass_gate(wanted).await?;
+        let lock = self.held(wanted, || self.lock(wanted)).await?;
         Ok(Change {
-            _lock: lock.await?,
+            _lock: lock,
             _gate: gate,
-            _guard: guard,
         })
     }
 
@@ -120,24 +102,45 @@ impl EnvironmentTurns {
             by: "agentyard",
             progress: &progress,
         };
-        let guard = self.queue(key).try_write_owned().ok()?;
-        let LockAttempt::Held(gate) = self.gate(wanted).ok()? else {
+        let first_in_queue = self.queue(key).try_lock_owned().ok()?;
+        let LockAttempt::Held(file) = self.gate_file(wanted).ok()? else {
             return None;
         };
-        let now = self.clock.now();
-        let attempt = self.locks.try_take(&lock_name(key), operation, wanted.by, now);
-        match attempt.ok()? {
-            LockAttempt::Held(lock) => Some(Change {
-                _lock: lock,
-                _gate: gate,
-                _guard: guard,
-            }),
-            LockAttempt::Taken(_) => None,
-        }
+        let LockAttempt::Held(lock) = self.lock(wanted).ok()? else {
+            return None;
+        };
+        Some(Change {
+            _lock: lock,
+            _gate: Gate {
+                _file: file,
+                _first_in_queue: first_in_queue,
+            },
+        })
     }
 
-    fn gate(&self, wanted: Wanted<'_>) -> Result<LockAttempt, git::Error> {
+    async fn pass_gate(&self, wanted: Wanted<'_>) -> Result<Gate> {
+        let mut queueing = Box::pin(self.queue(wanted.key).lock_owned());
+        let first_in_queue = match tokio::time::timeout(LAST_PAUSE, &mut queueing).await {
+            Ok(first) => first,
+            Err(_) => {
+                wanted.tell("a change of the Python environment to end");
+                queueing.await
+            }
+        };
+        Ok(Gate {
+            _file: self.held(wanted, || self.gate_file(wanted)).await?,
+            _first_in_queue: first_in_queue,
+        })
+    }
+
+    fn gate_file(&self, wanted: Wanted<'_>) -> Result<LockAttempt, git::Error> {
         let name = format!("{}.gate", lock_name(wanted.key));
+        self.locks
+            .try_take(&name, wanted.operation, wanted.by, self.clock.now())
+    }
+
+    fn lock(&self, wanted: Wanted<'_>) -> Result<LockAttempt, git::Error> {
+        let name = lock_name(wanted.key);
         self.locks
             .try_take(&name, wanted.operation, wanted.by, self.clock.now())
     }
@@ -168,7 +171,7 @@ impl EnvironmentTurns {
         }
     }
 
-    fn queue(&self, key: &str) -> Arc<RwLock<()>> {
+    fn queue(&self, key: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(queue) = queues.get(key).and_then(Weak::upgrade) {
             return queue;

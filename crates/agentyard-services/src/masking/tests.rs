@@ -86,6 +86,8 @@ fn only_what_could_begin_a_value_is_held_back() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn the_pieces_in_which_a_text_comes_change_nothing(
         values in proptest::collection::vec("[abä]{3,6}[abä /+\n]{1,5}", 1..4),

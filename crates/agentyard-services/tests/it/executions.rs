@@ -287,7 +287,7 @@ async fn only_what_was_acknowledged_counts_as_sent() {
     next.executions.send();
     assert_eq!(server.next().await.codes(), ["1", "2", "3", "4"]);
     next.end().await;
-    drop(server);
+    server.stop().await;
     // Those that were not are set aside, and tried again after a start.
     let mut server = FakeSurreal::start(address, &[Manner::Takes]).await;
     let next = platform.another_process();

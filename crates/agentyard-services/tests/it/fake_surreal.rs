@@ -97,6 +97,12 @@ impl FakeSurreal {
         Self { calls, task }
     }
 
+    /// Ends it; its address is free then.
+    pub(crate) async fn stop(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+
     pub(crate) async fn next(&mut self) -> Call {
         let next = tokio::time::timeout(PATIENCE, self.calls.recv()).await;
         next.expect("a call in time").unwrap()

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod environments;
 mod exec;
 mod executions;
 mod fake_surreal;
+mod package_index;
 mod repos;
 mod runs;
 mod secrets;

@@ -59,7 +59,7 @@ async fn a_build_tool_opens_the_branch_that_it_is_to_work_on() {
         workspace: None,
         repo: repo.map(ToOwned::to_owned),
         branch: branch.map(ToOwned::to_owned),
-        ..Place::default()
+        scratch: false,
     };
     let repo = beside.workspace.repo.to_string();
     let written = write(&platform.services, at(Some(&repo), Some("two")), "new", "2\n").await;

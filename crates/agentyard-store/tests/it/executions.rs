@@ -301,12 +301,12 @@ on_both_databases!(
     what_is_old_is_forgotten_unless_it_waits_to_be_sent,
     async |database| {
         let store = &database.store;
-        for second in 0..1100 {
+        for second in 0..600 {
             record(store, &ran(second, "old")).await;
         }
         waits(store, &ran(1, "waits")).await;
         record(store, &ran(2000, "new")).await;
-        assert_eq!(store.executions().forget_older(at(2000)).await.unwrap(), 1100);
+        assert_eq!(store.executions().forget_older(at(2000)).await.unwrap(), 600);
         assert_eq!(store.executions().forget_older(at(2000)).await.unwrap(), 0);
         assert_eq!(found(store, ExecutionFilter::default()).await, ["new", "waits"]);
     }
@@ -315,12 +315,12 @@ on_both_databases!(
 on_both_databases!(only_so_many_are_kept_whatever_waits, async |database| {
     let store = &database.store;
     waits(store, &ran(0, "waits")).await;
-    for second in 1..1100 {
+    for second in 1..600 {
         record(store, &ran(second, &second.to_string())).await;
     }
-    assert_eq!(store.executions().keep_newest(1100).await.unwrap(), (0, 0));
-    assert_eq!(store.executions().keep_newest(2).await.unwrap(), (1098, 1));
-    assert_eq!(found(store, ExecutionFilter::default()).await, ["1099", "1098"]);
+    assert_eq!(store.executions().keep_newest(600).await.unwrap(), (0, 0));
+    assert_eq!(store.executions().keep_newest(2).await.unwrap(), (598, 1));
+    assert_eq!(found(store, ExecutionFilter::default()).await, ["599", "598"]);
     assert_eq!(store.executions().keep_newest(0).await.unwrap(), (2, 0));
 });
 

@@ -8,6 +8,8 @@ use agentyard_services::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value};
 
+use super::typed_secrets::is_secret;
+
 /// A call that was typed.
 pub(crate) struct Typed {
     pub(crate) operation: &'static Registered,
@@ -52,10 +54,12 @@ fn group(noun: &'static str) -> Command {
     let about = match noun {
         "code" => "Write and read files that hold code",
         "exec" => "Run Python code, and look after its environment",
+        "execution" => "What was executed",
         "file" => "Read and change files",
         "git" => "Look at repositories and change them",
         "repo" => "Repositories that workspaces are made of",
         "workspace" => "Branches in working trees of their own",
+        "secret" => "Secrets that executions can be granted",
         "token" => "Make, list and revoke tokens",
         "run" => "Run commands in working trees",
         "audit" => "Search and verify the audit log",
@@ -90,7 +94,9 @@ fn arguments_of(operation: &'static Registered) -> impl Iterator<Item = Arg> {
             let toolset = operation.entry().toolset;
             // `agentyard workspace close wsp_…`: what a command is about needs no name.
             let is_subject = name == "workspace" && toolset == Toolset::Workspace;
-            let argument = argument(name, schema, operation.requires(name), is_subject);
+            // A secret that is not typed is read from standard input.
+            let required = operation.requires(name) && !is_secret(schema);
+            let argument = argument(name, schema, required, is_subject);
             if name == "path" && toolset == Toolset::Git {
                 argument.visible_alias("workspace")
             } else {

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::operation::{Typed, path_argument};
 use super::screen::Screen;
+use super::typed_secrets;
 use crate::config::{Config, Loaded};
 use crate::exit::Failure;
 use crate::namespace;
@@ -29,7 +30,8 @@ const SEEN_AT_ONCE: usize = 64;
 /// Runs it.
 pub(crate) fn run(setting: &Setting, typed: Result<Typed>) -> std::result::Result<ExitCode, Failure> {
     let caller = Caller::local();
-    let typed = typed.map_err(|error| Failure::service(&error, &caller.request_id))?;
+    let mut typed = typed.map_err(|error| Failure::service(&error, &caller.request_id))?;
+    typed_secrets::complete(&mut typed)?;
     let json = setting.global.json;
     let mut screen = Screen::new(typed.operation.entry().name, json);
     let answer = match setting.server()? {

@@ -26,7 +26,7 @@ use crate::telemetry::{Face, Telemetry};
 /// What the administrator's first token is called.
 const FIRST_TOKEN: &str = "first-administrator";
 
-/// How long workspaces are left alone between two looks at them.
+/// How long workspaces and records are left alone between two looks at them.
 const TENDING: Duration = Duration::from_secs(60);
 
 /// Serves until a signal says to stop.
@@ -105,8 +105,10 @@ async fn tend(services: Arc<Services>) {
     if let Err(error) = services.repos.recover().await {
         tracing::warn!(error = %error.chain(), "removed repositories could not be tidied up");
     }
+    services.executions.send();
     loop {
         services.workspaces.tend().await;
+        services.executions.tend().await;
         tokio::time::sleep(TENDING).await;
     }
 }

@@ -45,6 +45,7 @@ pub(crate) const OWN: &[Alias] = &[
     ),
     alias("AGENTYARD_DATABASE_URL", Effect::Sets("store.url")),
     alias("AGENTYARD_DATA_DIR", Effect::Sets("store.data_dir")),
+    alias("AGENTYARD_SECRET_KEY", Effect::Sets("store.secret_key")),
 ];
 
 /// How the variables of our tests begin.

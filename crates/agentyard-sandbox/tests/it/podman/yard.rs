@@ -107,6 +107,15 @@ impl Yard {
         listed.lines().map(str::to_owned).collect()
     }
 
+    /// How many directories are still put where podman finds them.
+    pub(crate) fn stages(&self) -> usize {
+        let service = fs::read_dir(self.directory.path().join("service")).unwrap();
+        let stages = service.flatten().filter(|entry| entry.path().is_dir());
+        stages
+            .map(|stages| fs::read_dir(stages.path()).unwrap().count())
+            .sum()
+    }
+
     pub(crate) async fn has_no_container(&self) {
         self.has_containers(&[]).await;
     }
@@ -127,7 +136,7 @@ impl Yard {
 
     /// Asks podman itself.
     pub(crate) fn cli(&self, words: &[&str]) -> String {
-        let output = Program::new("podman")
+        let output = program("podman")
             .args(storage(self.directory.path()))
             .args([
                 "--events-backend=none",
@@ -151,7 +160,7 @@ impl Yard {
         fs::create_dir_all(root.join("usr/bin")).unwrap();
         std::os::unix::fs::symlink("usr/bin", root.join("bin")).unwrap();
         let mut files: Vec<String> = PROGRAMS.iter().map(|name| format!("/usr/bin/{name}")).collect();
-        let linked = Program::new("ldd").args(&files).output().unwrap();
+        let linked = program("ldd").args(&files).output().unwrap();
         let linked = String::from_utf8(linked.stdout).unwrap();
         let libraries = linked.lines().filter(|line| line.starts_with('\t'));
         files.extend(libraries.filter_map(|line| {
@@ -165,7 +174,7 @@ impl Yard {
             fs::copy(&file, &copy).unwrap();
         }
         let archive = self.directory.path().join("image.tar");
-        let packed = Program::new("tar")
+        let packed = program("tar")
             .arg("-C")
             .arg(&root)
             .arg("-cf")
@@ -189,7 +198,7 @@ impl Drop for Yard {
     fn drop(&mut self) {
         self.podman = None;
         // Also when a test fails: nothing runs on, and nothing stays mounted.
-        let removed = Program::new("podman")
+        let removed = program("podman")
             .args(storage(self.directory.path()))
             .args(["rm", "--all", "--force", "--time=0"])
             .output();
@@ -236,6 +245,14 @@ pub(crate) fn mount(directory: &Path, at: &str, access: Access) -> Mount {
         at: PathBuf::from(at),
         access,
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is looked at here is what other programs make of it"
+)]
+fn program(name: &str) -> Program {
+    Program::new(name)
 }
 
 fn image(name: &str) -> ImageName {

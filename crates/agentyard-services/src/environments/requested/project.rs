@@ -183,10 +183,11 @@ fn poetry_range(part: &str) -> Result<String, String> {
             .map(|end| format!(">={},<{end}", text.trim()))
             .ok_or_else(not_understood);
     }
-    Ok(match part.starts_with(|first: char| first.is_ascii_digit()) {
-        true => format!("=={part}"),
-        false => part.to_owned(),
-    })
+    match part.chars().next() {
+        Some(first) if first.is_ascii_digit() => Ok(format!("=={part}")),
+        Some(first) if "=<>!~".contains(first) => Ok(part.to_owned()),
+        _ => Err(not_understood()),
+    }
 }
 
 /// The first version after all that begin with these numbers up to a place.
@@ -230,7 +231,7 @@ mod tests {
         );
         let unknown = told(content, &["docs"]).unwrap_err();
         assert!(
-            unknown.ends_with("it has no group `docs`; there are `web`, `test`, `lint`"),
+            unknown.ends_with("it has no group `docs`; there are `web`, `lint`, `test`"),
             "{unknown}"
         );
     }

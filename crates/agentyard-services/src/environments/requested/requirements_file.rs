@@ -258,7 +258,6 @@ mod tests {
             "-r ../outside.txt",
             "-r https://evil.example/x.txt",
             "-c a/../../x",
-            "nu\\\n--pre",
             "numpy \\\n--index-url=https://evil.example",
         ] {
             let content = format!("ok\n{line}\n");
