@@ -8,5 +8,5 @@ mod platform;
 mod repository;
 
 pub use agentyard_sandbox::lead;
-pub use platform::{TestPlatform, environment_settings, run_settings};
+pub use platform::{TestPlatform, environment_settings, run_settings, sandboxed_run_settings};
 pub use repository::{TestRepository, git_in};

@@ -4,9 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
+use agentyard_git::{Git, GitSettings, Identity, Roots, TreeOwner, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_sandbox::{Host, LeaderProgram, Limits, Machine, MachineContext, Network};
+use agentyard_sandbox::{
+    Bubblewrap, BubblewrapSettings, Host, Interpreters, LeaderProgram, Limits, Machine, MachineContext,
+    Network, SANDBOX_USER,
+};
 use agentyard_services::{
     ConfiguredRepo, EnvironmentKind, EnvironmentSettings, ExecutionSettings, RepositorySettings, RunSettings,
     ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
@@ -91,7 +94,13 @@ impl TestPlatform {
         let clock = Clock::fixed(NOON);
         let store = data.store(&clock);
         let repository = TestRepository::with_commit("README.md", "hello\n");
-        let settings = settings(&data, &store, &repository, configured.clone(), workspaces.clone());
+        let mut settings = settings(&data, &store, &repository, configured.clone(), workspaces.clone());
+        // As the binary has it: root gives workspaces to whom commands run as.
+        let is_sandboxed = runs.interpreters.is_some();
+        settings.trees.owner = (is_sandboxed && is_root()).then_some(TreeOwner {
+            uid: SANDBOX_USER,
+            gid: SANDBOX_USER,
+        });
         let environments = environment_settings(data.0.path());
         let services = Services::new(
             &store,
@@ -289,6 +298,40 @@ impl Drop for DataDirectory {
     }
 }
 
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+fn leader() -> LeaderProgram {
+    LeaderProgram {
+        program: std::env::current_exe().expect("this program"),
+        arguments: ["--exact", "leader", "--nocapture"].map(Into::into).to_vec(),
+    }
+}
+
+/// The same in a real sandbox, with interpreters that are kept warm.
+///
+/// # Panics
+/// When this program cannot be found.
+#[must_use]
+pub fn sandboxed_run_settings() -> RunSettings {
+    let bubblewrap = Bubblewrap::new(BubblewrapSettings {
+        leader: leader(),
+        search_path: "/usr/bin:/bin".into(),
+        home: None,
+        user: (SANDBOX_USER, SANDBOX_USER),
+        read_only: Vec::new(),
+        egress: None,
+        allow_weaker: false,
+    });
+    RunSettings {
+        interpreters: Some(Interpreters::new(bubblewrap.clone())),
+        sandbox: Some(Arc::new(bubblewrap)),
+        ..run_settings()
+    }
+}
+
 /// Commands on the host, led by the test binary itself: its `main.rs` has a test called `leader`, which calls
 /// [`lead`](agentyard_sandbox::lead).
 ///
@@ -296,12 +339,8 @@ impl Drop for DataDirectory {
 /// When this program cannot be found.
 #[must_use]
 pub fn run_settings() -> RunSettings {
-    let leader = LeaderProgram {
-        program: std::env::current_exe().expect("this program"),
-        arguments: ["--exact", "leader", "--nocapture"].map(Into::into).to_vec(),
-    };
     RunSettings {
-        sandbox: Some(Arc::new(Host::new(leader))),
+        sandbox: Some(Arc::new(Host::new(leader()))),
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         timeout: Duration::from_secs(60),
         limits: Limits {

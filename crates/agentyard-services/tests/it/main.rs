@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod environments;
+mod exec;
 mod executions;
 mod fake_surreal;
 mod package_index;
