@@ -79,13 +79,10 @@ pub fn lead() -> io::Result<()> {
     // A session of its own has no terminal, and nobody else's signals reach it.
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
-    let report = match request {
-        Request::OnHost(launch) => on_host::run(launch, received, &server)?,
-        Request::Confined(plan) => confined::run(*plan, received, &server)?,
-    };
-    // A server that is gone needs no report.
-    let _ = report.send(&server, None);
-    Ok(())
+    match request {
+        Request::OnHost(launch) => on_host::run(launch, received, &server),
+        Request::Confined(plan) => confined::run(*plan, received, &server),
+    }
 }
 
 /// What a leader waits for.

@@ -2,8 +2,8 @@
 //!
 //! Missing are those with which a program could look at or steer others (`ptrace`, `process_vm_readv`, `pidfd_getfd`),
 //! make namespaces or mounts, reach keys, load code into the kernel, or reach parts of it that few programs use and
-//! many attacks do (`io_uring`, `bpf`, `userfaultfd`, `perf_event_open`). `clone3` is missing because its flags are in
-//! memory, where no filter can see them; C libraries then use `clone`.
+//! many attacks do (`io_uring`, `bpf`, `userfaultfd`, `perf_event_open`). `clone3` and `openat2` are missing because their
+//! flags are in memory, where no filter can see them; programs then use `clone` and `openat`.
 
 mod calls;
 
@@ -40,6 +40,14 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError>
         libc::SYS_clone,
         vec![rule(&[(0, SeccompCmpOp::MaskedEq(NAMESPACES), 0)])?],
     );
+    for (call, mode) in calls::MODES {
+        rules.insert(*call, vec![rule(&[(*mode, SETS_NO_USER, 0)])?]);
+    }
+    for (call, flags) in calls::OPENS {
+        let opens = rule(&[(*flags, MAKES_NO_FILE, 0)])?;
+        let makes = rule(&[(*flags + 1, SETS_NO_USER, 0)])?;
+        rules.insert(*call, vec![opens, makes]);
+    }
     rules.insert(libc::SYS_socket, sockets()?);
     rules.insert(
         libc::SYS_socketpair,
@@ -55,6 +63,16 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError>
     );
     Ok(rules)
 }
+
+/// No mode with which a program runs as its owner or as its group. What a command makes belongs to whoever owns the
+/// directory, which may be root, and is there for others outside.
+const SETS_NO_USER: SeccompCmpOp = SeccompCmpOp::MaskedEq(0o6000);
+
+/// No flag with which a file is made, be it one without a name.
+const MAKES_NO_FILE: SeccompCmpOp = SeccompCmpOp::MaskedEq(unsigned(libc::O_CREAT) | NO_NAME);
+
+/// What `O_TMPFILE` adds to `O_DIRECTORY`.
+const NO_NAME: u64 = 0o20_000_000;
 
 /// Flags of `clone` that make namespaces.
 const NAMESPACES: u64 = unsigned(
@@ -136,6 +154,7 @@ mod tests {
             libc::SYS_kexec_load,
             libc::SYS_open_by_handle_at,
             libc::SYS_seccomp,
+            libc::SYS_openat2,
         ] {
             assert!(!rules().unwrap().contains_key(&call), "{call}");
         }

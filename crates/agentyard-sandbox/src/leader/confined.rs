@@ -1,5 +1,6 @@
 //! A command in a sandbox.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,8 +12,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, memfd_create, openat, unlinkat};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, geteuid, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
     setrlimit,
@@ -32,8 +33,19 @@ const INTERVAL: Duration = Duration::from_millis(5);
 const FEWEST_FILES: u64 = 64;
 
 /// Makes a sandbox, runs its command to its end, and tells how it ended.
-pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> io::Result<Report> {
-    let mut sandbox = match Confined::start(&plan, descriptors, server) {
+pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> io::Result<()> {
+    // Before anything is mounted over what leads to them.
+    let groups = Groups::of(&plan);
+    let report = carried_out(&plan, descriptors, server)?;
+    if report.send(server, None).is_ok() {
+        until_understood(server);
+    }
+    groups.remove();
+    Ok(())
+}
+
+fn carried_out(plan: &Plan, descriptors: Descriptors, server: &UnixStream) -> io::Result<Report> {
+    let mut sandbox = match Confined::start(plan, descriptors, server) {
         Ok(Some(sandbox)) => sandbox,
         Ok(None) => return Ok(Report::NotConfined { reason: None }),
         Err(error) => {
@@ -42,7 +54,9 @@ pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> 
         }
     };
     let was_told = sandbox.watch(server)?;
-    sandbox.end()?;
+    if was_told || !sandbox.is_empty() {
+        sandbox.end()?;
+    }
     Ok(match sandbox.exit_code() {
         Some(code) => Report::Exited {
             code: Some(code),
@@ -55,6 +69,49 @@ pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> 
         },
         None => Report::NotConfined { reason: None },
     })
+}
+
+/// The groups of a run. The server removes them when it is done with them; but it may be gone by then.
+struct Groups(Vec<(OwnedFd, OsString)>);
+
+impl Groups {
+    fn of(plan: &Plan) -> Self {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let groups = plan.join.iter().filter_map(|list| {
+            let group = list.parent()?;
+            let parent = openat(CWD, group.parent()?, flags, Mode::empty()).ok()?;
+            Some((parent, group.file_name()?.to_owned()))
+        });
+        Self(groups.collect())
+    }
+
+    fn remove(&self) {
+        let deadline = Instant::now() + GRACE;
+        for (parent, name) in &self.0 {
+            while unlinkat(parent, name, AtFlags::REMOVEDIR) == Err(Errno::BUSY) && Instant::now() < deadline
+            {
+                std::thread::sleep(INTERVAL);
+            }
+        }
+    }
+}
+
+/// Waits until the server has read what it wants to know of the groups, or is gone.
+fn until_understood(server: &UnixStream) {
+    // One that takes longer removes them itself.
+    let most = Timespec {
+        tv_sec: GRACE.as_secs().try_into().unwrap_or(1),
+        tv_nsec: 0,
+    };
+    let _ = poll(&mut [PollFd::new(server, PollFlags::IN)], Some(&most));
+}
+
+impl Drop for Confined {
+    /// However this went, nobody stays.
+    fn drop(&mut self) {
+        // Whoever has ended needs no signal.
+        let _ = pidfd_send_signal(&self.first_ended, Signal::KILL);
+    }
 }
 
 /// A sandbox that was made.
@@ -76,7 +133,7 @@ impl Confined {
         let leave = opened(&plan.leave)?;
         if !plan.stages.is_empty() {
             let told = |error| with(error, "what the command is to see could not be mounted");
-            staging::set_up(&plan.stages, &descriptors.others).map_err(told)?;
+            staging::set_up(&plan.stages, &descriptors.others, &plan.bwrap).map_err(told)?;
         }
         enter(&join)?;
         limit(&plan.rlimits)?;
@@ -133,6 +190,16 @@ impl Confined {
         while !self.bwrap.root_has_ended() && Instant::now() < deadline {
             std::thread::sleep(INTERVAL);
             self.bwrap.reap();
+        }
+    }
+
+    /// Whether nobody is left inside but its first process, which is not the command's and ends by itself. To wait for
+    /// that would take as long as it takes the kernel to put the sandbox away.
+    fn is_empty(&self) -> bool {
+        let pid = self.first;
+        match std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) {
+            Ok(children) => self.bwrap.root_has_ended() && children.trim().is_empty(),
+            Err(_) => has_ended(&self.first_ended),
         }
     }
 
@@ -324,11 +391,19 @@ fn listen_inside(process: Pid, port: u16) -> io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
 }
 
+fn has_ended(process: &OwnedFd) -> bool {
+    let now = Timespec::default();
+    matches!(
+        poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)),
+        Ok(1..)
+    )
+}
+
 fn until_ended(process: &OwnedFd) -> io::Result<()> {
     loop {
         match poll(&mut [PollFd::new(process, PollFlags::IN)], None::<&Timespec>) {
             Ok(1..) => return Ok(()),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     }

@@ -403,7 +403,12 @@ impl Led {
                 self.confinement.started(pid);
                 None
             }
-            Report::Exited { code, signal } => Some(End::Exited(self.exit(code, signal))),
+            Report::Exited { code, signal } => {
+                let exit = self.exit(code, signal);
+                // The leader may remove the groups now. One that is gone needs no word.
+                let _ = self.control.try_write(b"r");
+                Some(End::Exited(exit))
+            }
             Report::NotStarted { errno } => Some(End::NotStarted(errno)),
             Report::NotConfined { reason } => {
                 while let Some(Event::Output(_, bytes)) = self.unread() {

@@ -13,7 +13,14 @@ use super::tree::Tree;
 use super::{GRACE, Word, pid_of, wait};
 
 /// Runs a command to its end, and tells how it ended.
-pub(super) fn run(launch: Launch, descriptors: Descriptors, server: &UnixStream) -> io::Result<Report> {
+pub(super) fn run(launch: Launch, descriptors: Descriptors, server: &UnixStream) -> io::Result<()> {
+    let report = carried_out(launch, descriptors, server)?;
+    // A server that is gone needs no report.
+    let _ = report.send(server, None);
+    Ok(())
+}
+
+fn carried_out(launch: Launch, descriptors: Descriptors, server: &UnixStream) -> io::Result<Report> {
     let mut tree = match start(launch, descriptors) {
         Ok(command) => Tree::of(command),
         Err(error) => {

@@ -33,8 +33,6 @@ pub(super) const ALLOWED: &[i64] = &[
     libc::SYS_fadvise64,
     libc::SYS_fallocate,
     libc::SYS_fchdir,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_fcntl,
@@ -99,7 +97,6 @@ pub(super) const ALLOWED: &[i64] = &[
     libc::SYS_memfd_create,
     libc::SYS_mincore,
     libc::SYS_mkdirat,
-    libc::SYS_mknodat,
     libc::SYS_mlock,
     libc::SYS_mlock2,
     libc::SYS_mlockall,
@@ -122,8 +119,6 @@ pub(super) const ALLOWED: &[i64] = &[
     libc::SYS_munmap,
     libc::SYS_nanosleep,
     libc::SYS_newfstatat,
-    libc::SYS_openat,
-    libc::SYS_openat2,
     libc::SYS_pidfd_open,
     libc::SYS_pidfd_send_signal,
     libc::SYS_pipe2,
@@ -232,9 +227,9 @@ pub(super) const ALLOWED: &[i64] = &[
     libc::SYS_waitid,
     libc::SYS_write,
     libc::SYS_writev,
-    // Newer than the names that we have for them: `cachestat`, `fchmodat2`, `futex_wake`, `futex_wait`,
-    // `futex_requeue` and `mseal`, whose numbers are the same on every architecture.
-    451, 452, 454, 455, 456, 462,
+    // Newer than the names that we have for them: `cachestat`, `futex_wake`, `futex_wait`, `futex_requeue` and `mseal`,
+    // whose numbers are the same on every architecture.
+    451, 454, 455, 456, 462,
     // What only this architecture has, most of it older forms of the above.
     #[cfg(target_arch = "x86_64")]
     libc::SYS_access,
@@ -243,11 +238,7 @@ pub(super) const ALLOWED: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_arch_prctl,
     #[cfg(target_arch = "x86_64")]
-    libc::SYS_chmod,
-    #[cfg(target_arch = "x86_64")]
     libc::SYS_chown,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_creat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_dup2,
     #[cfg(target_arch = "x86_64")]
@@ -274,10 +265,6 @@ pub(super) const ALLOWED: &[i64] = &[
     libc::SYS_lstat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_mkdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_mknod,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_open,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_pause,
     #[cfg(target_arch = "x86_64")]
@@ -326,3 +313,26 @@ pub(super) const ALLOWED: &[i64] = &[
     #[cfg(target_arch = "aarch64")]
     164,
 ];
+
+/// Those that set the mode of a file, and the place of the mode among their arguments.
+pub(super) const MODES: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+
+/// Those that open files, and perhaps make them: the place of their flags, after which comes the mode.
+pub(super) const OPENS: &[(i64, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+
+const FCHMODAT2: i64 = 452;

@@ -111,7 +111,7 @@ async fn who_is_dropped_ends() {
         .await
         .unwrap();
     assert!(matches!(running.next().await, Ok(Event::Output(..))));
-    assert!(is_running("54322"));
+    until(|| is_running("54322").then_some(()));
     drop(running);
     until(|| (!is_running("54322")).then_some(()));
 }

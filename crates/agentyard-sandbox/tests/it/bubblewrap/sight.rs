@@ -181,6 +181,46 @@ async fn nobody_outside_is_seen_or_reached() {
 }
 
 #[tokio::test]
+async fn no_program_can_be_made_that_runs_as_its_owner() {
+    let attempts = r#"
+import os
+def attempt(name, action):
+    try:
+        action()
+    except OSError:
+        return
+    print(name, [oct(os.stat(file).st_mode) for file in os.listdir() if os.stat(file).st_mode & 0o6000])
+open("file", "w").close()
+os.umask(0)
+attempt("chmod", lambda: os.chmod("file", 0o4755))
+attempt("group", lambda: os.chmod("file", 0o2755))
+attempt("fchmod", lambda: os.fchmod(os.open("file", os.O_RDWR), 0o6755))
+attempt("open", lambda: os.open("new", os.O_CREAT | os.O_RDWR, 0o4755))
+attempt("tmpfile", lambda: os.open(".", os.O_TMPFILE | os.O_RDWR, 0o4755))
+attempt("mknod", lambda: os.mknod("node", 0o104755))
+os.chmod("file", 0o1755); os.mkdir("directory", 0o755); os.open("plain", os.O_CREAT | os.O_RDWR, 0o755)
+print("end")
+"#;
+    let place = Place::new();
+    let outcome = run_in(&bubblewrap(), place.command(&["python3", "-c", attempts]))
+        .await
+        .unwrap();
+    assert_eq!(
+        outcome.stdout(),
+        "end\n",
+        "{}",
+        String::from_utf8_lossy(&outcome.stderr)
+    );
+    let marked = fs::read_dir(place.path()).unwrap().flatten();
+    assert_eq!(
+        marked
+            .filter(|entry| entry.metadata().unwrap().permissions().mode() & 0o6000 != 0)
+            .count(),
+        0
+    );
+}
+
+#[tokio::test]
 async fn the_kernel_has_little_to_offer() {
     let attempts = r#"
 import ctypes, errno, platform
