@@ -11,24 +11,25 @@ mod image;
 mod images;
 mod inside;
 mod output;
+mod registration;
 mod seccomp;
 mod service;
+mod setup;
+mod sources;
 mod specification;
 mod staging;
 mod usage;
 
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncWriteExt as _, split};
 use tokio::sync::Mutex;
 
 use crate::bubblewrap::owners::Owners;
-use crate::command::{Access, Command, CommandError, Event, Limits, Mount, Network};
+use crate::command::{Command, CommandError, Network};
 use crate::egress::Egress;
 use crate::leader::LeaderProgram;
 use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
@@ -38,19 +39,9 @@ pub use image::{IMAGE_REGISTRIES, ImageName, InvalidImage, choose_image};
 use images::Image;
 use inside::Inside;
 use service::{Service, first_process, refused};
+use sources::{Source, writable};
 use specification::{Identity, Surroundings, search_path, specification};
-use staging::Stage;
 use usage::Meter;
-
-/// How long setting up an image may take.
-const SET_UP_LIMIT: Duration = Duration::from_secs(30 * 60);
-
-/// How much of what set-up commands say is told when they fail.
-const MAX_SET_UP_WORDS: usize = 2000;
-
-/// The most commands that set up an image, and how long each may be.
-const MAX_SET_UP_COMMANDS: usize = 20;
-const MAX_SET_UP_COMMAND: usize = 2000;
 
 /// How many processes of one user there may be where the machine has no limit of its own.
 const MAX_USER_PROCESSES: u64 = 32_768;
@@ -163,79 +154,6 @@ impl Podman {
         Ok(service)
     }
 
-    /// The image that was asked for, and the name of what it became by set-up commands.
-    async fn image(&self, service: &Arc<Service>) -> Result<(Image, String), CommandError> {
-        let name = self.settings.image.to_string();
-        let setup = &self.settings.setup;
-        if let Some(image) = Image::find(&service.api, &name).await? {
-            let after = image.name_after(setup);
-            if setup.is_empty() {
-                let id = image.id.clone();
-                return Ok((image, id));
-            }
-            if Image::find(&service.api, &after).await?.is_some() {
-                return Ok((image, after));
-            }
-        }
-        let _alone = self.shared.making_images.lock().await;
-        let image = match Image::find(&service.api, &name).await? {
-            Some(image) => image,
-            None => Image::pull(&service.api, &self.settings.image).await?,
-        };
-        if setup.is_empty() {
-            let id = image.id.clone();
-            return Ok((image, id));
-        }
-        let after = image.name_after(setup);
-        if Image::find(&service.api, &after).await?.is_none() {
-            self.set_up(service, &image, &after).await?;
-        }
-        Ok((image, after))
-    }
-
-    /// Runs the set-up commands in a container, and makes an image of it.
-    async fn set_up(&self, service: &Arc<Service>, image: &Image, name: &str) -> Result<(), CommandError> {
-        let identity = match self.identity() {
-            Identity::User(..) | Identity::SetUp => Identity::SetUp,
-            Identity::Own | Identity::OwnSetUp => Identity::OwnSetUp,
-        };
-        let circumstances = Circumstances {
-            image,
-            runs: &image.id,
-            identity,
-            afterwards: Afterwards::Kept,
-        };
-        let command = set_up_command(&self.settings.setup, self.settings.setup_network)?;
-        let mut contained = self.begin(service, command, circumstances).await?;
-        let mut words = Vec::new();
-        let exit = loop {
-            match contained.next_event().await? {
-                Event::Output(_, bytes) => {
-                    words.extend(bytes);
-                    let excess = words.len().saturating_sub(MAX_SET_UP_WORDS);
-                    words.drain(..excess);
-                }
-                Event::Ended(exit) => break exit,
-            }
-        };
-        if exit.code != Some(0) {
-            let said = api::clean(&String::from_utf8_lossy(&words));
-            return Err(CommandError::Refused {
-                reason: format!(
-                    "setting up the image {} failed; its commands said last: {said}",
-                    self.settings.image
-                ),
-                remedy: "correct the set-up commands".to_owned(),
-            });
-        }
-        let Some(container) = contained.container() else {
-            return Ok(());
-        };
-        Image::commit(&container.service().api, container.name(), name)
-            .await
-            .map_err(|error| refused(&error))
-    }
-
     /// Makes a container, looks at it, and starts it.
     async fn begin(
         &self,
@@ -314,60 +232,6 @@ impl Podman {
             output,
             serving,
         }))
-    }
-}
-
-impl Podman {
-    /// Puts a command's directories where podman finds them, so that they belong to its user there. Without a place for
-    /// that they are used where they are, and must belong to it.
-    async fn stage(
-        &self,
-        service: &Service,
-        mounts: &[Mount],
-        identity: Identity,
-    ) -> Result<Vec<Source>, CommandError> {
-        let mut sources = Vec::new();
-        for mount in mounts {
-            let source = match (&service.stages, identity) {
-                (Some(stages), Identity::User(user, group)) => {
-                    let owners = self.owners_of(mount, (user, group)).await?;
-                    let owners = owners.as_ref().map(|owners| owners.as_fd());
-                    let staged = stages.put(mount.source.as_fd(), owners);
-                    Source::Staged(staged.map_err(|error| not_shown(mount, &error))?)
-                }
-                _ => {
-                    may_write(mount, identity)?;
-                    Source::Plain(mount.host_path.clone())
-                }
-            };
-            sources.push(source);
-        }
-        Ok(sources)
-    }
-
-    /// A user namespace that shows somebody else's directory as the container's user's own.
-    async fn owners_of(&self, mount: &Mount, user: (u32, u32)) -> Result<Option<Arc<OwnedFd>>, CommandError> {
-        let found = rustix::fs::fstat(&mount.source).map_err(|error| CommandError::Prepare(error.into()))?;
-        if found.st_uid == user.0 {
-            return Ok(None);
-        }
-        let Some(bwrap) = self.locate("bwrap") else {
-            may_write(mount, Identity::User(user.0, user.1))?;
-            return Ok(None);
-        };
-        let owner = (found.st_uid, found.st_gid);
-        let shown = self.shared.owners.shown_as(owner, user, &bwrap).await;
-        shown.map(Some).map_err(CommandError::Prepare)
-    }
-
-    fn locate(&self, program: &str) -> Option<PathBuf> {
-        let (_, path) = self
-            .settings
-            .environment
-            .iter()
-            .find(|(name, _)| name == "PATH")?;
-        let mut places = path.split(':').map(|place| PathBuf::from(place).join(program));
-        places.find(|place| place.is_file())
     }
 }
 
@@ -450,80 +314,6 @@ fn no_way_out(error: io::Error) -> CommandError {
         ),
         remedy: "run the server as root, use network `none`, or use another `sandbox.backend`".to_owned(),
     }
-}
-
-/// Where podman finds a directory.
-enum Source {
-    Staged(Stage),
-    Plain(PathBuf),
-}
-
-impl Source {
-    fn path(&self) -> PathBuf {
-        match self {
-            Self::Staged(stage) => stage.path().to_owned(),
-            Self::Plain(path) => path.clone(),
-        }
-    }
-}
-
-fn not_shown(mount: &Mount, error: &io::Error) -> CommandError {
-    CommandError::Refused {
-        reason: format!("{} cannot be shown to a container: {error}", mount.at.display()),
-        remedy: "keep it on a file system that can show other owners (ext4, xfs, btrfs), or use another `sandbox.backend`"
-            .to_owned(),
-    }
-}
-
-/// When the server is root, commands run as a user of their own, to whom what they may change must belong.
-fn may_write(mount: &Mount, identity: Identity) -> Result<(), CommandError> {
-    let (Identity::User(user, _), Access::ReadWrite) = (identity, mount.access) else {
-        return Ok(());
-    };
-    let found = rustix::fs::fstat(&mount.source).map_err(|error| CommandError::Prepare(error.into()))?;
-    if found.st_uid == user {
-        return Ok(());
-    }
-    let (at, owner) = (mount.at.display(), found.st_uid);
-    Err(CommandError::Refused {
-        reason: format!("{at} belongs to user {owner}, and containers run as user {user}"),
-        remedy: "install bubblewrap, which shows it as theirs, or use another `sandbox.backend`".to_owned(),
-    })
-}
-
-/// What is looked at for how much a command has written.
-fn writable(mounts: &[Mount]) -> Result<Vec<OwnedFd>, CommandError> {
-    let writable = mounts.iter().filter(|mount| mount.access == Access::ReadWrite);
-    writable
-        .map(|mount| mount.source.try_clone().map_err(CommandError::Prepare))
-        .collect()
-}
-
-fn set_up_command(commands: &[String], network: Network) -> Result<Command, CommandError> {
-    let is_command =
-        |command: &String| (1..=MAX_SET_UP_COMMAND).contains(&command.len()) && !command.contains('\0');
-    if commands.len() > MAX_SET_UP_COMMANDS || !commands.iter().all(is_command) {
-        return Err(CommandError::Refused {
-            reason: format!(
-                "an image is set up by at most {MAX_SET_UP_COMMANDS} commands of 1 to {MAX_SET_UP_COMMAND} characters"
-            ),
-            remedy: "put what is longer into a script in the image".to_owned(),
-        });
-    }
-    Ok(Command {
-        program: "/bin/sh".to_owned(),
-        arguments: vec!["-e".to_owned(), "-c".to_owned(), commands.join("\n")],
-        mounts: Vec::new(),
-        directory: PathBuf::from("/"),
-        hidden: Vec::new(),
-        environment: Vec::new(),
-        input: Vec::new(),
-        network,
-        limits: Limits {
-            duration: SET_UP_LIMIT,
-            ..Limits::default()
-        },
-    })
 }
 
 /// What the server may give away of the processes of one user.

@@ -4,14 +4,12 @@
 //! container ends with it: all are its descendants, and its leader finds them. What podman has noted about them on disk
 //! stays; the next server takes that away.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -19,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::PodmanSettings;
 use super::api::{Api, ApiError, clean};
+use super::registration::{Registration, is_gone};
 use super::seccomp;
 use super::specification::LABEL;
 use super::staging::Stages;
@@ -43,9 +42,6 @@ const SECCOMP_PROFILES: &[&str] = &[
     "/etc/containers/seccomp.json",
     "/usr/share/containers/seccomp.json",
 ];
-
-/// Numbers the services of this process, and tells those that are there.
-static SERVICES: Mutex<(u64, BTreeSet<u64>)> = Mutex::new((0, BTreeSet::new()));
 
 /// Podman, reachable.
 #[derive(Debug)]
@@ -74,8 +70,7 @@ impl Service {
     pub(super) async fn start(settings: &PodmanSettings) -> Result<Self, CommandError> {
         make_directory(&settings.directory).map_err(CommandError::Prepare)?;
         let registration = Registration::new();
-        let identity = identity(std::process::id()).map_err(CommandError::Prepare)?;
-        let server = format!("{identity}-{}", registration.0);
+        let server = registration.name().map_err(CommandError::Prepare)?;
         let (socket, keeper) = match &settings.socket {
             Some(socket) => {
                 let keeper = Keeper::Foreign {
@@ -171,30 +166,6 @@ impl Drop for Service {
             task.abort();
         }
     }
-}
-
-/// A service's place among those of this process.
-#[derive(Debug)]
-struct Registration(u64);
-
-impl Registration {
-    fn new() -> Self {
-        let mut services = services();
-        services.0 += 1;
-        let number = services.0;
-        services.1.insert(number);
-        Self(number)
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        services().1.remove(&self.0);
-    }
-}
-
-fn services() -> MutexGuard<'static, (u64, BTreeSet<u64>)> {
-    SERVICES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Podman cannot be used, and this is why.
@@ -310,57 +281,8 @@ fn make_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Which process of which machine: its namespace, its number and when it started.
-fn identity(process: u32) -> io::Result<String> {
-    let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    let start = stat
-        .rsplit(')')
-        .next()
-        .and_then(|rest| rest.split_whitespace().nth(19));
-    Ok(format!("{namespace}-{process}-{}", start.unwrap_or("0")))
-}
-
-/// Whether a service that could be seen from here is not there any more.
-fn is_gone(server: &str) -> bool {
-    let parts: Vec<&str> = server.split('-').collect();
-    let [namespace, process, start, number] = parts[..] else {
-        return false;
-    };
-    let is_here = fs::metadata("/proc/self/ns/pid").is_ok_and(|own| own.ino().to_string() == namespace);
-    let (Ok(process), Ok(number)) = (process.parse::<u32>(), number.parse()) else {
-        return false;
-    };
-    match identity(process) {
-        _ if !is_here => false,
-        Ok(now) if now != format!("{namespace}-{process}-{start}") => true,
-        Ok(_) => process == std::process::id() && !services().1.contains(&number),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    }
-}
-
 /// The first process of a container, as this machine numbers it.
 pub(super) fn first_process(inspected: &Value) -> Option<rustix::process::Pid> {
     let number = inspected["State"]["Pid"].as_i64()?;
     rustix::process::Pid::from_raw(i32::try_from(number).ok()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_services_of_this_machine_can_be_gone() {
-        let own = identity(std::process::id()).unwrap();
-        let registration = Registration::new();
-        let number = registration.0;
-        assert!(!is_gone(&format!("{own}-{number}")));
-        drop(registration);
-        assert!(is_gone(&format!("{own}-{number}")));
-        let (rest, _) = own.rsplit_once('-').unwrap();
-        assert!(is_gone(&format!("{rest}-1-{number}")));
-        for text in ["", "x", "1-1-1-1", "4026531836", own.as_str()] {
-            assert!(!is_gone(text), "{text}");
-        }
-    }
 }
