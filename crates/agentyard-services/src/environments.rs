@@ -14,7 +14,6 @@ mod entering;
 mod failure;
 mod files_on_disk;
 mod installing;
-mod installs;
 mod kind;
 mod making;
 mod performing;
@@ -38,13 +37,12 @@ use crate::audit::AuditLog;
 use crate::error::{Error, Result};
 use crate::homes;
 use crate::places::Places;
+use crate::runs::Runs;
 pub use choice::ConfigureEnvironment;
 pub use describing::{CheckedPackage, CheckedPackages, EnvironmentView, KindAvailability};
 pub(crate) use entering::InUse;
 pub use failure::{FailureKind, InstallFailure};
-pub use installing::{ChangedDistribution, InstallReport, InstallRequest};
-pub use installs::InstallAnswer;
-use installs::Installs;
+pub use installing::{ChangedDistribution, InstallAnswer, InstallReport, InstallRequest};
 pub use kind::{EnvironmentKind, UnknownEnvironmentKind};
 pub(crate) use target::Owner;
 use turn::EnvironmentTurns;
@@ -61,7 +59,7 @@ struct Inner {
     audit: AuditLog,
     clock: Clock,
     turns: EnvironmentTurns,
-    installs: Installs,
+    runs: Arc<Runs>,
     /// The interpreter that new environments are made with, once it was looked for.
     interpreter: Mutex<Option<Interpreter>>,
 }
@@ -107,6 +105,7 @@ pub(crate) struct EnvironmentParts {
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
     pub(crate) limits: Limits,
     pub(crate) places: Places,
+    pub(crate) runs: Arc<Runs>,
     pub(crate) audit: AuditLog,
     pub(crate) locks: LockFiles,
     pub(crate) clock: Clock,
@@ -122,7 +121,7 @@ impl Environments {
             places: parts.places,
             audit: parts.audit,
             clock: parts.clock,
-            installs: Installs::default(),
+            runs: parts.runs,
             interpreter: Mutex::default(),
         }))
     }

@@ -253,18 +253,9 @@ impl Services {
             audit: audit.clone(),
         });
         let trust = TrustedRepositories::new(store.clone());
-        let environments = Environments::new(EnvironmentParts {
-            settings: environments,
-            sandbox: runs.sandbox.clone(),
-            limits: runs.limits,
-            places: places.clone(),
-            audit: audit.clone(),
-            locks,
-            clock: clock.clone(),
-        });
         let secrets = Secrets::new(store.clone());
         let executions = Executions::new(store.clone(), clock.clone(), executions);
-        let can_run = runs.sandbox.is_some();
+        let (sandbox, limits) = (runs.sandbox.clone(), runs.limits);
         let interpreters = runs.interpreters.clone();
         let runs = Arc::new(Runs::new(
             runs,
@@ -273,6 +264,16 @@ impl Services {
             executions.clone(),
             clock.clone(),
         ));
+        let environments = Environments::new(EnvironmentParts {
+            settings: environments,
+            sandbox: sandbox.clone(),
+            limits,
+            places: places.clone(),
+            runs: runs.clone(),
+            audit: audit.clone(),
+            locks,
+            clock: clock.clone(),
+        });
         let exec = Exec::new(ExecParts {
             runs: runs.clone(),
             environments: environments.clone(),
@@ -284,7 +285,7 @@ impl Services {
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
-            files: Files::new(places.clone(), machine, can_run),
+            files: Files::new(places.clone(), machine, sandbox.is_some()),
             code_files: CodeFiles::new(places.clone()),
             secrets,
             executions,

@@ -38,7 +38,7 @@ pub use commands::CommandRequest;
 pub(crate) use commands::{MAX_WORDS, check_text, check_variables, input_of};
 pub use log::{RunEnd, RunEvent, RunHappening};
 pub use making::MakeRequest;
-pub(crate) use performing::{Stage, from_sandbox, inside};
+pub(crate) use performing::{Stage, ended, from_sandbox, inside};
 pub use plain::PlainText;
 pub(crate) use recording::Recorded;
 use run::{Attendance, Run};

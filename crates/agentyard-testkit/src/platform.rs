@@ -142,10 +142,20 @@ impl TestPlatform {
     /// The services of another process on the same data directory, with these Python environments.
     #[must_use]
     pub fn with_environments(&self, environments: EnvironmentSettings) -> Arc<Services> {
+        self.with_environments_and_runs(environments, run_settings())
+    }
+
+    /// As [`TestPlatform::with_environments`], with commands run in this way.
+    #[must_use]
+    pub fn with_environments_and_runs(
+        &self,
+        environments: EnvironmentSettings,
+        runs: RunSettings,
+    ) -> Arc<Services> {
         let store = self.data.store(&self.clock);
         let (configured, workspaces) = (self.configured.clone(), self.workspaces.clone());
         let settings = settings(&self.data, &store, &self.repository, configured, workspaces);
-        let (runs, executions) = (run_settings(), ExecutionSettings::default());
+        let (runs, executions) = (runs, ExecutionSettings::default());
         let services = Services::new(
             &store,
             settings,

@@ -115,6 +115,7 @@ pub(super) fn install_by_pip(settings: &EnvironmentSettings, inside: &Inside, up
         "--no-color",
         "--progress-bar=off",
         "--no-warn-script-location",
+        "--retries=2",
     ];
     let mut invocation = Invocation::new(python_in(&inside.environment), &arguments)
         // `--isolated` leaves out the person's configuration, and this the system's.

@@ -199,11 +199,12 @@ pub(super) fn important_lines(output: &str) -> Vec<String> {
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();
-    let is_important = |line: &&str| IMPORTANT.iter().any(|beginning| line.starts_with(beginning));
-    let mut told: Vec<&str> = lines.iter().copied().filter(is_important).collect();
+    let mut told: Vec<&str> = lines.iter().copied().filter(is_important_line).collect();
     told.dedup();
-    if told.is_empty() {
-        told = lines;
+    // Some say what is wrong in one such line, and why in those that follow.
+    if told.len() < 2 {
+        let first = lines.iter().position(is_important_line).unwrap_or_default();
+        told = lines[first..].to_vec();
     }
     let surplus = told.len().saturating_sub(MAX_LINES);
     told.into_iter()
@@ -215,6 +216,10 @@ pub(super) fn important_lines(output: &str) -> Vec<String> {
                 .collect()
         })
         .collect()
+}
+
+fn is_important_line(line: &&str) -> bool {
+    IMPORTANT.iter().any(|beginning| line.starts_with(beginning))
 }
 
 /// What pip left out because of its marker: `Ignoring name: markers '…' don't match your environment`.
@@ -283,6 +288,11 @@ mod tests {
     fn complaints_are_told_before_the_rest() {
         let output = "Collecting a\n  Downloading\nERROR: x\nERROR: x\n\nnotice\nERROR: \u{1b}y";
         assert_eq!(important_lines(output), ["ERROR: x", "ERROR: y"]);
+        let output = "Resolving\nerror: No solution found\n  Because a was not found";
+        assert_eq!(
+            important_lines(output),
+            ["error: No solution found", "Because a was not found"]
+        );
         assert_eq!(important_lines("a\n\nb"), ["a", "b"]);
         let many = "ERROR: z\n".repeat(3)
             + &(0..50)

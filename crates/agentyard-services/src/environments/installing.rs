@@ -5,15 +5,14 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use agentyard_model::{AuditEvent, Caller, Outcome, Permission};
-use agentyard_sandbox::{Distribution, Network, PythonVersion, distributions};
+use agentyard_model::{AuditEvent, Caller, Outcome, Permission, RunId};
+use agentyard_sandbox::{Distribution, Network, PythonVersion, Stream, distributions};
 
 use super::Environments;
 use super::commands::{self, CERTIFICATES, CONSTRAINTS, REQUIREMENTS};
 use super::entering::{State, interpreter_mount};
 use super::failure::{self, InstallFailure};
 use super::files_on_disk;
-use super::installs::InstallAnswer;
 use super::kind::EnvironmentKind;
 use super::making::Surroundings;
 use super::performing::Performed;
@@ -25,7 +24,7 @@ use super::turn::Wanted;
 use crate::error::{Error, Result};
 use crate::places::Place;
 use crate::progress::Progress;
-use crate::runs::Waiting;
+use crate::runs::{Recorded, RunEnd, Stage, Waiting, ended};
 
 /// How long it may take to put pip into an environment.
 const TO_ADD_PIP: Duration = Duration::from_secs(120);
@@ -47,6 +46,15 @@ pub struct InstallRequest {
     pub upgrade: bool,
     /// How long it may take.
     pub timeout: Option<Duration>,
+}
+
+/// What a caller who waited is told.
+#[derive(Debug)]
+pub struct InstallAnswer {
+    /// By what to come back, while it goes on.
+    pub run: Option<RunId>,
+    /// What came of it; nothing while it goes on.
+    pub report: Option<InstallReport>,
 }
 
 /// What came of an installation.
@@ -83,6 +91,20 @@ pub struct ChangedDistribution {
     pub to: String,
 }
 
+/// What is to be done, once everything that a caller said was found right.
+struct Plan {
+    owner: Owner,
+    requested: Requested,
+    upgrade: bool,
+    timeout: Duration,
+}
+
+/// What came of an installer.
+pub(super) struct Filled {
+    pub(super) report: InstallReport,
+    performed: Performed,
+}
+
 impl Environments {
     /// Installs something, or waits for an installation that goes on.
     ///
@@ -97,21 +119,85 @@ impl Environments {
         progress: &Progress,
     ) -> Result<InstallAnswer> {
         caller.require(Permission::AgentRun)?;
-        if let Some(run) = waiting.run {
-            return self.0.installs.come_back(caller, run, waiting, progress).await;
-        }
-        self.sandbox()?;
-        let timeout = self.timeout(request.timeout)?;
-        let owner = self.owner(caller, &request.place, progress).await?;
-        let requested = self.requested(caller, &request).await?;
-        let (environments, installing) = (self.clone(), caller.clone());
-        let upgrade = request.upgrade;
-        let work = move |progress: Progress| async move {
-            environments
-                .install_for(&installing, &owner, requested, upgrade, timeout, &progress)
-                .await
+        let plan = match waiting.run {
+            Some(_) => None,
+            None => Some(self.plan(caller, request, progress).await?),
         };
-        self.0.installs.begin(caller, work, waiting, progress).await
+        let environments = self.clone();
+        let body = || {
+            let plan = plan.ok_or_else(|| Error::invalid("there is nothing to install"))?;
+            Ok(move |stage: Stage| environments.perform_install(stage, plan))
+        };
+        let runs = &self.0.runs;
+        let (answer, report) = runs
+            .attend_with::<InstallReport, _, _>(caller, waiting, body, progress)
+            .await?;
+        if answer.end.is_some() && report.is_none() {
+            return Err(Error::invalid(format!(
+                "the run `{}` is no installation",
+                answer.run
+            )));
+        }
+        Ok(InstallAnswer {
+            run: answer.end.is_none().then_some(answer.run),
+            report: report.map(|report| report.as_ref().clone()),
+        })
+    }
+
+    async fn plan(&self, caller: &Caller, request: InstallRequest, progress: &Progress) -> Result<Plan> {
+        self.sandbox()?;
+        Ok(Plan {
+            timeout: self.timeout(request.timeout)?,
+            owner: self.owner(caller, &request.place, progress).await?,
+            requested: self.requested(caller, &request).await?,
+            upgrade: request.upgrade,
+        })
+    }
+
+    /// The body of a run: installs, tells what the installer says, and puts it on record.
+    async fn perform_install(self, stage: Stage, plan: Plan) -> Result<(RunEnd, InstallReport)> {
+        let requirements: Vec<String> = plan
+            .requested
+            .requirements
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let recorded = Recorded {
+            operation: "install_dependencies",
+            code: requirements.join("\n"),
+            place: plan.owner.place.clone(),
+            environment: None,
+            backend: self.sandbox()?.backend(),
+            network: Network::Registry,
+            started_at: self.0.clock.now(),
+        };
+        let (progress, mut steps) = Progress::watched();
+        let performing = async {
+            let _place = stage.place_to_run().await?;
+            let caller = stage.caller().clone();
+            let installing = self.install_for(&caller, plan, &progress);
+            tokio::pin!(installing);
+            loop {
+                tokio::select! {
+                    filled = &mut installing => return filled,
+                    Ok(()) = steps.changed() => {
+                        let message = steps.borrow_and_update().message.clone();
+                        stage.progress(&message);
+                    }
+                }
+            }
+        };
+        let filled = stage.unless_abandoned(performing).await.and_then(|filled| filled);
+        let end = match &filled {
+            Ok(filled) => {
+                stage.say(Stream::Stdout, filled.performed.output.clone());
+                Ok(ended(filled.performed.exit))
+            }
+            Err(error) => Err(error.again()),
+        };
+        stage.record(recorded, &end, None).await;
+        let filled = filled?;
+        Ok((ended(filled.performed.exit), filled.report))
     }
 
     /// Installs what these requirements name, to its end: for a run that lacked it.
@@ -129,9 +215,13 @@ impl Environments {
             constraints: Vec::new(),
         };
         requested.check(self.0.settings.allow_urls)?;
-        let timeout = self.0.settings.timeout;
-        self.install_for(caller, owner, requested, false, timeout, progress)
-            .await
+        let plan = Plan {
+            owner: owner.clone(),
+            requested,
+            upgrade: false,
+            timeout: self.0.settings.timeout,
+        };
+        Ok(self.install_for(caller, plan, progress).await?.report)
     }
 
     fn timeout(&self, wanted: Option<Duration>) -> Result<Duration> {
@@ -163,16 +253,8 @@ impl Environments {
         Ok(requested)
     }
 
-    async fn install_for(
-        &self,
-        caller: &Caller,
-        owner: &Owner,
-        requested: Requested,
-        upgrade: bool,
-        timeout: Duration,
-        progress: &Progress,
-    ) -> Result<InstallReport> {
-        let looked_for = owner.clone();
+    async fn install_for(&self, caller: &Caller, plan: Plan, progress: &Progress) -> Result<Filled> {
+        let looked_for = plan.owner.clone();
         let target = self
             .blocking("looking for an environment", move |environments| {
                 environments.target(&looked_for)
@@ -190,13 +272,17 @@ impl Environments {
         if let State::Absent(reason) = self.state_of(&target).await? {
             made = Some(self.make(&target, &reason, progress).await?);
         }
-        let result = self.fill(&target, &requested, upgrade, timeout, progress).await;
+        let filled = self
+            .fill(&target, &plan.requested, plan.upgrade, plan.timeout, progress)
+            .await;
         drop(change);
-        let done = result.as_ref().is_ok_and(|report| report.failure.is_none());
+        let done = filled.as_ref().is_ok_and(|filled| filled.report.succeeded);
         let outcome = if done { Outcome::Done } else { Outcome::Failed };
         let event = AuditEvent::with_outcome(caller, "install_dependencies", &target.key, outcome);
         self.0.audit.record_soon(event).await;
-        Ok(InstallReport { made, ..result? })
+        let mut filled = filled?;
+        filled.report.made = made;
+        Ok(filled)
     }
 
     /// Installs into an environment that is there. Whoever calls this has the right to change it.
@@ -207,7 +293,7 @@ impl Environments {
         upgrade: bool,
         timeout: Duration,
         progress: &Progress,
-    ) -> Result<InstallReport> {
+    ) -> Result<Filled> {
         let network = self.network()?;
         let changed = target.clone();
         let mut record = self
@@ -238,7 +324,7 @@ impl Environments {
             written.write(&state).map_err(failed)
         })
         .await?;
-        Ok(InstallReport {
+        let report = InstallReport {
             succeeded: failure.is_none(),
             failure,
             installed,
@@ -248,7 +334,8 @@ impl Environments {
             duration: performed.exit.duration,
             made: None,
             generation: record.generation,
-        })
+        };
+        Ok(Filled { report, performed })
     }
 
     /// Notes that the environment changes, before it does: also for whoever comes after a crash.

@@ -142,6 +142,7 @@ impl Environments {
             match self
                 .fill(target, &requested, false, timeout, progress)
                 .await?
+                .report
                 .failure
             {
                 None => Ok(()),

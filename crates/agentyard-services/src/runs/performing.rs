@@ -268,7 +268,8 @@ impl Stage {
         Ok(exit)
     }
 
-    fn say(&self, stream: Stream, text: String) {
+    /// Tells what was said.
+    pub(crate) fn say(&self, stream: Stream, text: String) {
         if !text.is_empty() {
             self.run.tell(RunHappening::said(stream, text));
         }
@@ -308,7 +309,8 @@ impl Said {
     }
 }
 
-fn ended(exit: Exit) -> RunEnd {
+/// How a run ended whose command did so.
+pub(crate) fn ended(exit: Exit) -> RunEnd {
     RunEnd {
         exit_code: exit.code,
         signal: exit.signal,

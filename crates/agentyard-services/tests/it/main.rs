@@ -4,6 +4,7 @@
 
 mod environments;
 mod exec;
+mod environments_sandboxed;
 mod executions;
 mod fake_surreal;
 mod package_index;
