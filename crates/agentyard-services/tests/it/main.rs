@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod environments;
-mod exec;
 mod environments_sandboxed;
+mod exec;
 mod executions;
 mod fake_surreal;
 mod package_index;
