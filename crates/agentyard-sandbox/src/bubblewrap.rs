@@ -263,7 +263,10 @@ impl Inner {
         for mount in &command.mounts {
             let found = fstat(&mount.source)?;
             let owner = (found.st_uid, found.st_gid);
-            if owner.0 == identity.0 {
+            // The top of a mounted view stays its server's, and is shared with the sandbox's group; what is in it was
+            // given away, since such a file system cannot show it as somebody else's.
+            let is_shared = owner.1 == identity.1 && found.st_mode & 0o020 != 0;
+            if owner.0 == identity.0 || is_shared {
                 places.push(None);
                 continue;
             }

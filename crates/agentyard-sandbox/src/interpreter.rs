@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 
 use crate::bubblewrap::Bubblewrap;
 use crate::cgroups::Cgroups;
-use crate::command::{Access, Command, Limits, Network};
+use crate::command::{Access, Command, CommandError, Limits, Mount, Network};
 use crate::leader::Confinement;
 use crate::sandbox::Running;
 use crate::watch::Watch;
@@ -172,9 +172,6 @@ impl Interpreters {
         let zygote = Arc::clone(&holder.zygote);
         let command = &script.command;
         let begun = Call::begin(holder, &request, &command.input, command.limits, seat).await;
-        // The next call finds it ready, and this one does not wait for that.
-        let spare = Arc::clone(&zygote);
-        tokio::spawn(async move { spare.have_spare().await });
         begun.map_err(|error| {
             self.0.pool.give_up(&zygote);
             format!("the interpreter did not take the code: {error}")
@@ -184,6 +181,9 @@ impl Interpreters {
     /// A child of an interpreter, which nothing has run in yet.
     async fn holder(&self, script: &Script) -> Result<Holder, String> {
         let command = &script.command;
+        if writable(command).any(|mount| script.interpreter.starts_with(&mount.at)) {
+            return Err("code could have written the interpreter".to_owned());
+        }
         let way_out = self.0.bubblewrap.way_out(command.network);
         let way_out = way_out.map_err(|error| error.to_string())?;
         let groups = Cgroups::of_this_machine().ok();
@@ -202,15 +202,7 @@ impl Interpreters {
         })?;
         let confined = || {
             let group = groups.map(|groups| groups.make(&command.limits)).transpose()?;
-            if let Some(group) = &group {
-                group.add(child.first.pid)?;
-                group.add(child.second)?;
-            }
-            let writable = command
-                .mounts
-                .iter()
-                .filter(|mount| mount.access == Access::ReadWrite);
-            let writable = writable.map(|mount| mount.source.try_clone());
+            let writable = writable(command).map(|mount| mount.source.try_clone());
             let watch = Watch::new(
                 command.limits,
                 writable.collect::<Result<_, _>>()?,
@@ -225,15 +217,12 @@ impl Interpreters {
             child,
             confinement,
             zygote,
+            is_fresh: true,
         })
     }
 
-    async fn started(
-        &self,
-        script: &Script,
-        counts_by_group: bool,
-    ) -> Result<Zygote, crate::command::CommandError> {
-        let place = place_of(script).map_err(crate::command::CommandError::Prepare)?;
+    async fn started(&self, script: &Script, counts_by_group: bool) -> Result<Zygote, CommandError> {
+        let place = place_of(script).map_err(CommandError::Prepare)?;
         Zygote::start(&self.0.bubblewrap, place, counts_by_group).await
     }
 
@@ -260,6 +249,12 @@ async fn sweep(interpreters: Weak<Inner>) {
             return;
         }
     }
+}
+
+/// What a command can write to.
+fn writable(command: &Command) -> impl Iterator<Item = &Mount> {
+    let mounts = command.mounts.iter();
+    mounts.filter(|mount| mount.access == Access::ReadWrite)
 }
 
 /// The sandbox of an interpreter: that of the code, without anything of a single call's.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
+use agentyard_git::{Git, GitSettings, Identity, Roots, TreeOwner, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
 use agentyard_sandbox::{
     Bubblewrap, BubblewrapSettings, Host, Interpreters, LeaderProgram, Limits, Machine, MachineContext,
@@ -94,7 +94,13 @@ impl TestPlatform {
         let clock = Clock::fixed(NOON);
         let store = data.store(&clock);
         let repository = TestRepository::with_commit("README.md", "hello\n");
-        let settings = settings(&data, &store, &repository, configured.clone(), workspaces.clone());
+        let mut settings = settings(&data, &store, &repository, configured.clone(), workspaces.clone());
+        // As the binary has it: root gives workspaces to whom commands run as.
+        let is_sandboxed = runs.interpreters.is_some();
+        settings.trees.owner = (is_sandboxed && is_root()).then_some(TreeOwner {
+            uid: SANDBOX_USER,
+            gid: SANDBOX_USER,
+        });
         let environments = environment_settings(data.0.path());
         let services = Services::new(
             &store,
@@ -300,6 +306,11 @@ impl Drop for DataDirectory {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
 fn leader() -> LeaderProgram {

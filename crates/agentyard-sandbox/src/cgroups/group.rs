@@ -103,15 +103,6 @@ impl Group {
         self.directories().iter().map(|path| path.join(name)).collect()
     }
 
-    /// Puts a process, which has a single thread, into the groups.
-    pub(crate) fn add(&self, process: Pid) -> io::Result<()> {
-        let number = process.as_raw_nonzero().to_string();
-        for list in self.member_lists() {
-            fs::write(list, &number)?;
-        }
-        Ok(())
-    }
-
     /// What was taken so far.
     pub(crate) fn usage(&self) -> Usage {
         let number = |text: String| text.trim().parse().ok();

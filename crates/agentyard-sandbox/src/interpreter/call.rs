@@ -89,13 +89,16 @@ pub(super) struct Holder {
     pub(super) confinement: Confinement,
     /// The child ends with it.
     pub(super) zygote: Arc<Zygote>,
+    /// Whether nothing has run in it yet, so that it still does what it is told.
+    pub(super) is_fresh: bool,
 }
 
 /// A call that runs. Dropping this ends it, with all that it has started.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// Nothing once it has gone back to its context.
+    /// Nothing once it has gone back to its context, or has ended.
     holder: Option<Holder>,
+    zygote: Arc<Zygote>,
     program: String,
     /// Where the child goes when the call has ended, if it is to be kept.
     seat: Option<Seat>,
@@ -120,7 +123,7 @@ pub(super) struct Call {
 impl Call {
     /// Hands a call to a child.
     pub(super) async fn begin(
-        holder: Holder,
+        mut holder: Holder,
         request: &Request,
         input: &[u8],
         limits: Limits,
@@ -129,19 +132,27 @@ impl Call {
         let (stdout, stdout_end) = output_pipe()?;
         let (stderr, stderr_end) = output_pipe()?;
         let (report, report_end) = output_pipe()?;
-        let given: [OwnedFd; 5] = [
+        let groups = match holder.is_fresh {
+            true => holder.confinement.open_member_lists()?,
+            false => Vec::new(),
+        };
+        holder.is_fresh = false;
+        let message = serde_json::json!({ "context": seat.is_some(), "groups": groups.len() });
+        let message = serde_json::to_vec(&message)?;
+        let mut given: Vec<OwnedFd> = vec![
             input_of(&serde_json::to_vec(request)?)?,
             input_of(input)?,
             stdout_end,
             stderr_end,
             report_end,
         ];
-        let message = serde_json::to_vec(&serde_json::json!({ "context": seat.is_some() }))?;
+        given.extend(groups);
         let descriptors: Vec<_> = given.iter().map(|descriptor| descriptor.as_fd()).collect();
         holder.child.calls.send(&message, &descriptors).await?;
         let (sender, receiver) = oneshot::channel();
         let started = Instant::now();
         let call = Self {
+            zygote: Arc::clone(&holder.zygote),
             holder: Some(holder),
             program: request.executable.clone(),
             hears_first: true,
@@ -207,7 +218,11 @@ impl Call {
                 Happening::Said(Stream::Stderr, None) => self.stderr = None,
                 Happening::Said(stream, Some(bytes)) => return Ok(self.said(stream, bytes)),
                 Happening::Reported(bytes) => self.reported(bytes),
-                Happening::Told(Some(packet)) => self.told = Said::read(&packet),
+                // The first process says so when nobody is left but itself.
+                Happening::Told(Some(packet)) => {
+                    self.told = Said::read(&packet);
+                    self.process_ended();
+                }
                 Happening::Told(None) => self.hears_first = false,
                 Happening::Done(Some(packet)) => self.done(&packet),
                 // The code has closed it, so nobody will know when it is done.
@@ -302,7 +317,7 @@ impl Call {
         let Some(holder) = self.holder.take() else {
             return;
         };
-        // The last words of the first process may still be on their way to us.
+        // Where its end was seen first, its last words may still be on their way to us.
         if let Some(packet) = holder.child.channel.received_already() {
             self.told = Said::read(&packet);
         }
@@ -353,6 +368,9 @@ impl Call {
             return Err(CommandError::Lost { program });
         };
         if let Some(outcome) = self.outcome.take() {
+            // The next call finds a child ready, and this one has not waited for that.
+            let zygote = Arc::clone(&self.zygote);
+            tokio::spawn(async move { zygote.have_spare().await });
             // Whoever does not want to know has dropped the other end.
             let _ = outcome.send(Outcome {
                 report: Report::read(&self.reported),

@@ -19,7 +19,7 @@ use tokio::net::UnixDatagram;
 const MAX_BYTES: usize = 16 * 1024;
 
 /// How many descriptors come or go with one message.
-const MAX_DESCRIPTORS: usize = 6;
+const MAX_DESCRIPTORS: usize = 12;
 
 /// Our end of a socket for messages. It is one of the kind that tells when the other end is gone, which the type does
 /// not know.

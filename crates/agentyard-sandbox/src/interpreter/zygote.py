@@ -24,14 +24,14 @@ import site
 import socket
 import struct
 
-# What a fresh interpreter has loaded anyway; the rest is loaded ahead of time for those who may want it.
+# What a fresh interpreter has loaded anyway; the rest is loaded ahead of time for those who may want it. Not what needs
+# OpenSSL, which takes itself apart at the end of every process that has loaded it.
 ESSENTIAL = frozenset(sys.modules)
 AHEAD = (
-    "argparse ast base64 bisect calendar collections contextlib copy csv dataclasses datetime decimal difflib enum"
-    " fnmatch fractions functools glob gzip hashlib heapq html http.client inspect itertools locale logging math"
-    " numbers operator pathlib pickle platform pprint queue random re selectors shutil statistics string subprocess"
-    " tempfile textwrap threading time typing unicodedata unittest urllib.parse urllib.request uuid warnings weakref"
-    " zipfile zlib"
+    "argparse ast base64 bisect calendar collections contextlib copy csv dataclasses datetime decimal enum fnmatch"
+    " fractions functools glob heapq inspect itertools locale logging math numbers operator pathlib pickle platform"
+    " pprint queue random re selectors shutil statistics string subprocess tempfile textwrap threading time typing"
+    " urllib.parse warnings weakref zlib"
 ).split()
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x00020000, 0x02000000, 0x04000000
@@ -159,6 +159,9 @@ def wall_in(settings, wanted, channel):
             mount(None, path, None, flags)
     for path, size, mode in settings["temporary"]:
         mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode={mode}")
+    # Terminals cannot be made anew without a user 0, and those that are there would be shared.
+    if os.path.isdir("/dev/pts"):
+        mount("tmpfs", "/dev/pts", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=555")
     set_up_loopback()
     if not wanted["listen"]:
         return tell(channel, walled=True)
@@ -222,6 +225,7 @@ def split(settings, wanted, channel, calls):
         ended, waited = os.waitpid(-1, 0)
         if ended == child:
             status = waited
+    end_all()
     try:
         if os.WIFSIGNALED(status):
             tell(channel, signal=os.WTERMSIG(status))
@@ -230,6 +234,20 @@ def split(settings, wanted, channel, calls):
     except OSError:
         pass
     os._exit(0)
+
+
+def end_all():
+    """Ends everybody else here, and returns when nobody is left. The server waits for that, and not for the kernel to
+    take the namespaces apart, which takes longer."""
+    while True:
+        try:
+            os.kill(-1, signal.SIGKILL)
+            os.waitpid(-1, 0)
+        except ProcessLookupError:
+            return
+        except ChildProcessError:
+            # Whoever is left has a parent that is about to end.
+            os.sched_yield()
 
 
 def signal_all(number):
@@ -318,6 +336,14 @@ def finish_call():
     os.close(nothing)
 
 
+def join(groups):
+    """Enters the groups that limit the call. Each process can do so itself at once; for another, the whole machine would
+    have to be waited for."""
+    for group in groups:
+        os.write(group, b"0")
+        os.close(group)
+
+
 def perform(calls):
     """The second process: runs its call and ends, or runs one after the other where it is kept as a context."""
     main, number = new_main(), 1
@@ -326,8 +352,11 @@ def perform(calls):
         data, descriptors = receive(calls)
         if not data:
             os._exit(0)
-        if not json.loads(data)["context"]:
+        wanted = json.loads(data)
+        if not wanted["context"]:
             calls.close()
+        join(descriptors[len(descriptors) - wanted["groups"] :])
+        del descriptors[len(descriptors) - wanted["groups"] :]
         call = json.loads(read_all(descriptors.pop(0)))
         report.begin(descriptors.pop(), call["root"])
         take_streams(descriptors)

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub(super) struct Zygote {
     pub(super) started: Instant,
     /// A child that waits for a call already.
     spare: Mutex<Option<Child>>,
+    /// Whether one is being made.
+    is_preparing: AtomicBool,
     /// Keeps it alive.
     _keeper: Keeper,
 }
@@ -121,6 +124,7 @@ impl Zygote {
                 control,
                 started: Instant::now(),
                 spare: Mutex::default(),
+                is_preparing: AtomicBool::new(false),
                 _keeper: keeper,
             }),
             Err(source) => Err(CommandError::Start { program, source }),
@@ -140,12 +144,14 @@ impl Zygote {
 
     /// Has a child ready before it is asked for.
     pub(super) async fn have_spare(&self) {
-        if self.spare().as_ref().is_some_and(Child::lives) {
+        if self.spare().as_ref().is_some_and(Child::lives) || self.is_preparing.swap(true, Ordering::Relaxed)
+        {
             return;
         }
         if let Ok(child) = self.fork(Network::None).await {
             *self.spare() = Some(child);
         }
+        self.is_preparing.store(false, Ordering::Relaxed);
     }
 
     fn spare(&self) -> MutexGuard<'_, Option<Child>> {
@@ -164,10 +170,9 @@ impl Zygote {
             let first = said_by(&channel, |said| said.walled).await?;
             // Dropped before it is whole, it must end all the same.
             let first_process = FirstProcess::of(&first)?;
-            let second = said_by(&calls, |said| said.waiting).await?;
+            said_by(&calls, |said| said.waiting).await?;
             Ok(Child {
                 first: first_process,
-                second: second.sender.ok_or(io::ErrorKind::InvalidData)?,
                 channel,
                 calls,
                 listener: first.descriptors,
@@ -217,8 +222,6 @@ impl Rlimits {
 #[derive(Debug)]
 pub(super) struct Child {
     pub(super) first: FirstProcess,
-    /// The one that runs the code.
-    pub(super) second: Pid,
     /// What the first one says.
     pub(super) channel: Packets,
     /// What the second one is told, and says.

@@ -161,6 +161,13 @@ impl Confinement {
         }
     }
 
+    /// What lists the members of its groups, open to be written to.
+    pub(crate) fn open_member_lists(&self) -> io::Result<Vec<OwnedFd>> {
+        let lists = self.group.as_ref().map(Group::member_lists).unwrap_or_default();
+        let open = |list| Ok(std::fs::OpenOptions::new().write(true).open(list)?.into());
+        lists.into_iter().map(open).collect()
+    }
+
     /// The same around a process that is there already, with a socket if it is to reach others.
     pub(crate) fn started_as(mut self, first: Pid, listener: Vec<OwnedFd>) -> Self {
         self.started(first.as_raw_nonzero().get());

@@ -17,7 +17,7 @@ const MAX_IMAGES: usize = 4;
 const MAX_IMAGE_BYTES: usize = 1024 * 1024;
 
 /// How far the file system's clock may be behind.
-const SLACK: Duration = Duration::from_secs(1);
+const SLACK: Duration = Duration::from_millis(20);
 
 /// Tells which files have changed, and shows the images among them. Where the tree is a workspace, that is what differs
 /// from before; elsewhere, what the code says it has opened, and has changed since it began.

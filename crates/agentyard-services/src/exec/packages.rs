@@ -15,6 +15,12 @@ const PACKAGES: &[(&str, &str)] = &[
     ("allauth", "django-allauth"),
     ("allure", "allure-pytest"),
     ("attr", "attrs"),
+    ("azure.core", "azure-core"),
+    ("azure.cosmos", "azure-cosmos"),
+    ("azure.identity", "azure-identity"),
+    ("azure.keyvault.secrets", "azure-keyvault-secrets"),
+    ("azure.servicebus", "azure-servicebus"),
+    ("azure.storage.blob", "azure-storage-blob"),
     ("barcode", "python-barcode"),
     ("bluetooth", "PyBluez"),
     ("bs4", "beautifulsoup4"),
@@ -52,7 +58,17 @@ const PACKAGES: &[(&str, &str)] = &[
     ("git", "GitPython"),
     ("github", "PyGithub"),
     ("gitlab", "python-gitlab"),
+    ("google.api_core", "google-api-core"),
+    ("google.auth", "google-auth"),
+    ("google.cloud.bigquery", "google-cloud-bigquery"),
+    ("google.cloud.firestore", "google-cloud-firestore"),
+    ("google.cloud.logging", "google-cloud-logging"),
+    ("google.cloud.pubsub", "google-cloud-pubsub"),
     ("google.cloud.secretmanager", "google-cloud-secret-manager"),
+    ("google.cloud.storage", "google-cloud-storage"),
+    ("google.cloud.vision", "google-cloud-vision"),
+    ("google.genai", "google-genai"),
+    ("google.generativeai", "google-generativeai"),
     ("google.protobuf", "protobuf"),
     ("googleapiclient", "google-api-python-client"),
     ("gridfs", "pymongo"),
@@ -151,6 +167,9 @@ const STANDARD: &[&str] = &[
     "tkinter", "turtle", "zoneinfo",
 ];
 
+/// Names that many packages share: none of them can be told from the name alone.
+const SHARED: &[&str] = &["azure", "google"];
+
 /// The package that brings a module, as far as can be told from its name.
 pub(super) fn package_of(module: &str) -> Option<String> {
     let top = module.split('.').next()?;
@@ -164,7 +183,7 @@ pub(super) fn package_of(module: &str) -> Option<String> {
         }
         match longest.rsplit_once('.') {
             Some((shorter, _)) => longest = shorter,
-            None => return Some(top.to_owned()),
+            None => return (!SHARED.contains(&top)).then(|| top.to_owned()),
         }
     }
 }
@@ -205,6 +224,8 @@ mod tests {
     #[test]
     fn the_standard_library_is_not_installed_and_nothing_is_smuggled_in() {
         for module in [
+            "google",
+            "google.cloud",
             "tkinter",
             "sqlite3",
             "_ctypes",

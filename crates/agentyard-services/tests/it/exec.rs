@@ -311,12 +311,12 @@ async fn secrets_reach_the_code_and_nobody_else() {
         kind(yard.execute_as(&unallowed, request).await),
         ErrorKind::Forbidden
     );
-    services.executions.end().await;
+    services.end().await;
     let page = services
         .executions
         .list(
             &local(),
-            &ExecutionFilter::default(),
+            ExecutionFilter::default(),
             &PageRequest::new(None, None),
         )
         .await
