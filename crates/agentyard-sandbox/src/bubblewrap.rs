@@ -263,7 +263,9 @@ impl Inner {
         for mount in &command.mounts {
             let found = fstat(&mount.source)?;
             let owner = (found.st_uid, found.st_gid);
-            if owner.0 == identity.0 {
+            // What is shared with the command's group was handed over to it: mounted workspaces, whose file system could
+            // not be shown otherwise. Their top alone stays ours.
+            if owner.0 == identity.0 || owner.1 == identity.1 {
                 places.push(None);
                 continue;
             }
