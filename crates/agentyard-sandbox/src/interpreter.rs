@@ -260,7 +260,7 @@ fn writable(command: &Command) -> impl Iterator<Item = &Mount> {
 /// The sandbox of an interpreter: that of the code, without anything of a single call's.
 fn place_of(script: &Script) -> std::io::Result<Command> {
     let command = &script.command;
-    let mounts = command.mounts.iter().map(|mount| mount.try_clone());
+    let mounts = command.mounts.iter().map(Mount::try_clone);
     Ok(Command {
         program: script.interpreter.display().to_string(),
         arguments: Vec::new(),

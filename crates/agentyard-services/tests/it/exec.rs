@@ -8,7 +8,7 @@ use agentyard_model::{
 };
 use agentyard_services::{
     CodeFileRequest, CodeRequest, ErrorKind, ExecAnswer, ExecDetails, ExecOptions, FileChangeKind,
-    MissingPackage, OutputStream, Place, Progress, Result, RunSettings, Waiting,
+    MissingPackage, Network, OutputStream, Place, Progress, Result, RunSettings, Waiting,
 };
 use agentyard_testkit::{TestPlatform, run_settings, sandboxed_run_settings};
 
@@ -366,7 +366,11 @@ async fn in_a_workspace_every_change_is_known() {
 
 #[tokio::test]
 async fn a_package_that_cannot_be_installed_is_told_with_the_code() {
-    let yard = Yard::cold().await;
+    let settings = RunSettings {
+        network: Network::None,
+        ..run_settings()
+    };
+    let yard = Yard::with(settings).await;
     let options = ExecOptions {
         auto_install: true,
         ..ExecOptions::default()
