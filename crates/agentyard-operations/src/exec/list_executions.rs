@@ -24,11 +24,13 @@ pub(super) struct ListExecutions;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListExecutionsInput {
+    /// Only this one.
     id: Option<ExecutionId>,
     /// In code, output or exception.
     text: Option<String>,
     /// In the name of the agent or caller.
     agent: Option<String>,
+    /// Those that ended with it.
     exit_code: Option<i32>,
     /// Only what did not complete.
     #[serde(default)]
@@ -44,6 +46,7 @@ pub(super) struct ListExecutionsInput {
     /// 20 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
+    /// Where the page before ended.
     cursor: Option<Cursor>,
 }
 

@@ -460,7 +460,7 @@ async fn a_secret_reaches_the_command_and_nobody_else() {
     assert_eq!(record.operation, "run_command");
     assert_eq!(record.exit_code, Some(0));
     let seen = format!("{answer:?} {} {record:?}", String::from_utf8_lossy(&output.bytes));
-    for spelling in ["hunter22", "aHVudGVyMjItYW5kLW1vcmU"] {
+    for spelling in ["hunter22-and-more", "aHVudGVyMjItYW5kLW1vcmU"] {
         assert!(!seen.contains(spelling), "{seen}");
     }
     // Who may not use secrets is not granted any.
