@@ -17,14 +17,15 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags, memfd_create, openat2};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until};
 
-use crate::command::{Command, CommandError, EndCause, Event, Exit, Limits, Stream};
+use crate::command::{Command, CommandError, EndCause, Event, Exit, Limits, Mount, Stream, Usage};
+use crate::sandbox::{Awaited, Backend, Enforcement, Process, Running, Sandbox, Weakness};
 pub use leader::lead;
 use message::{Descriptors, Report, Request};
 
@@ -56,21 +57,14 @@ impl Host {
         Self { leader }
     }
 
-    /// Starts a command. Dropping what is returned ends it, with all that it has started.
-    ///
-    /// # Errors
-    /// When the leader cannot be started. That the command itself cannot be is told by [`Running::next`].
-    pub async fn start(&self, command: Command) -> Result<Running, CommandError> {
-        self.started(command).await.map_err(CommandError::Prepare)
-    }
-
-    async fn started(&self, command: Command) -> io::Result<Running> {
+    async fn started(&self, command: Command) -> io::Result<Led> {
+        let directory = directory_of(&command)?;
         let (ours, theirs) = StdUnixStream::pair()?;
         let (stdout, stdout_end) = output_pipe()?;
         let (stderr, stderr_end) = output_pipe()?;
         let leader = self.start_leader(theirs)?;
         let descriptors = Descriptors {
-            directory: command.directory,
+            directory,
             stdin: input(&command.input)?,
             stdout: stdout_end,
             stderr: stderr_end,
@@ -86,7 +80,7 @@ impl Host {
         };
         request.send(&mut control).await?;
         let started = Instant::now();
-        Ok(Running {
+        Ok(Led {
             program: request.program,
             session: leader.id(),
             leader,
@@ -120,9 +114,59 @@ impl Host {
     }
 }
 
-/// A command that runs.
+impl Sandbox for Host {
+    fn backend(&self) -> Backend {
+        Backend::Host
+    }
+
+    fn start(&self, command: Command) -> Awaited<'_, Result<Running, CommandError>> {
+        Box::pin(async move {
+            let led = self.started(command).await.map_err(CommandError::Prepare)?;
+            Ok(Running::new(led))
+        })
+    }
+
+    fn path_inside(&self, mount: &Mount) -> PathBuf {
+        mount.host_path.clone()
+    }
+
+    fn enforcement(&self) -> Awaited<'_, Enforcement> {
+        let nothing = Weakness {
+            what: "isolation".to_owned(),
+            reason: "commands run on the host itself and can do whatever its user can".to_owned(),
+            remedy: "install bubblewrap and turn `sandbox.allow_host` off".to_owned(),
+        };
+        Box::pin(std::future::ready(Enforcement {
+            holds: vec!["time, output: watched".to_owned()],
+            weaker: vec![nothing],
+            breaches: Vec::new(),
+        }))
+    }
+}
+
+/// The directory in which a command starts, as this machine knows it.
+fn directory_of(command: &Command) -> io::Result<OwnedFd> {
+    let found = command.mounts.iter().find_map(|mount| {
+        let below = command.directory.strip_prefix(&mount.at).ok()?;
+        Some((mount, below))
+    });
+    let Some((mount, below)) = found else {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "the directory to run in is in none of the mounts",
+        ));
+    };
+    if below.as_os_str().is_empty() {
+        return mount.source.try_clone();
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    Ok(openat2(&mount.source, below, flags, Mode::empty(), resolve)?)
+}
+
+/// A command that is led by a process of ours.
 #[derive(Debug)]
-pub struct Running {
+struct Led {
     program: String,
     leader: Child,
     /// The leader's number, which is that of the command's session too.
@@ -149,12 +193,18 @@ enum End {
     Lost,
 }
 
-impl Running {
-    /// What it does next. The last thing that it does is to end. Nothing is lost when this is dropped halfway.
-    ///
-    /// # Errors
-    /// When it could not be started, or when its leader was ended from outside.
-    pub async fn next(&mut self) -> Result<Event, CommandError> {
+impl Process for Led {
+    fn next(&mut self) -> Awaited<'_, Result<Event, CommandError>> {
+        Box::pin(self.next_event())
+    }
+
+    fn stop(&mut self) {
+        self.stop_because(EndCause::Stopped);
+    }
+}
+
+impl Led {
+    async fn next_event(&mut self) -> Result<Event, CommandError> {
         while self.end.is_none() {
             let (mut out, mut err) = (Vec::new(), Vec::new());
             tokio::select! {
@@ -179,12 +229,6 @@ impl Running {
             Some(event) => Ok(event),
             None => self.ended(),
         }
-    }
-
-    /// Ends the command, and all that it has started: it is asked to, and after a while made to. [`Running::next`] tells
-    /// when it is done.
-    pub fn stop(&mut self) {
-        self.stop_because(EndCause::Stopped);
     }
 
     fn stop_because(&mut self, cause: EndCause) {
@@ -224,6 +268,7 @@ impl Running {
                     signal,
                     duration: self.started.elapsed(),
                     cause: self.cause,
+                    usage: Usage::default(),
                 }));
             }
             Some(Report::NotStarted { errno }) => self.end = Some(End::NotStarted(errno)),

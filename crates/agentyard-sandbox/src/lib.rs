@@ -6,8 +6,8 @@
 //!
 //! It says what this machine can do ([`Machine`]): every answer is an attempt, a namespace that is made, a file system
 //! mounted, a group created, each in a child process or taken back at once. It puts a process that does not run as root
-//! where it may mount file systems of its own ([`namespace`]). And it runs a [`Command`]: so far on the host alone
-//! ([`Host`]), where that is allowed.
+//! where it may mount file systems of its own ([`namespace`]). And it runs a [`Command`] in a [`Sandbox`], of which there
+//! are several; one of them is no sandbox at all ([`Host`]) and used only where that is allowed.
 
 #![warn(missing_docs)]
 
@@ -15,7 +15,11 @@ mod command;
 mod host;
 mod machine;
 pub mod namespace;
+mod sandbox;
 
-pub use command::{Command, CommandError, EndCause, Event, Exit, Limits, Stream};
-pub use host::{Host, LeaderProgram, Running, lead};
+pub use command::{
+    Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Stream, Usage,
+};
+pub use host::{Host, LeaderProgram, lead};
 pub use machine::{Finding, Machine, MachineContext, State, Tool};
+pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};

@@ -196,7 +196,7 @@ impl Services {
         Self {
             audit: audit.clone(),
             identities: Identities::new(store.clone()),
-            files: Files::new(places.clone(), machine, runs.host.is_some()),
+            files: Files::new(places.clone(), machine, runs.sandbox.is_some()),
             runs: Runs::new(runs, places.clone()),
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agentyard_model::{Caller, Permission, RunId};
-use agentyard_sandbox::Host;
+use agentyard_sandbox::{Limits, Sandbox};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
@@ -56,13 +56,13 @@ pub struct Runs {
 /// How commands are run.
 pub struct RunSettings {
     /// Where they are run; without this, they are refused.
-    pub host: Option<Host>,
+    pub sandbox: Option<Arc<dyn Sandbox>>,
     /// The environment of every command.
     pub environment: Vec<(String, String)>,
     /// How long a command may run, and how long it does when a call does not say.
     pub timeout: Duration,
-    /// How much a command may say.
-    pub output_bytes: u64,
+    /// What a command may take; of its time, see above.
+    pub limits: Limits,
     /// How many run at once; others wait.
     pub at_once: usize,
     /// How long a run goes on when the last one who followed it has left.
@@ -139,7 +139,7 @@ impl Runs {
     }
 
     fn start(&self, caller: &Caller, plan: Plan) -> Result<Attendance> {
-        let host = self.settings.host.clone().ok_or_else(no_sandbox)?;
+        let sandbox = self.settings.sandbox.clone().ok_or_else(no_sandbox)?;
         let attendance = Run::started_by(caller);
         let run = &attendance.run;
         let mut known = self.known();
@@ -156,11 +156,11 @@ impl Runs {
         let performance = performing::Performance {
             run: Arc::clone(run),
             caller: caller.clone(),
-            host,
+            sandbox,
             plan,
             places: self.places.clone(),
             running: Arc::clone(&self.running),
-            output_bytes: self.settings.output_bytes,
+            limits: self.settings.limits,
         };
         // The run does not end with the call that started it, so it has a task of its own.
         tokio::spawn(performance.perform().instrument(Span::current()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agentyard_git::{Git, GitSettings, Identity, Roots, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
-use agentyard_sandbox::{Host, LeaderProgram, Machine, MachineContext};
+use agentyard_sandbox::{Host, LeaderProgram, Limits, Machine, MachineContext};
 use agentyard_services::{
     ConfiguredRepo, RepositorySettings, RunSettings, Services, WorkingDirectories, WorkspaceSettings,
 };
@@ -222,10 +222,13 @@ pub fn run_settings() -> RunSettings {
         arguments: ["--exact", "leader", "--nocapture"].map(Into::into).to_vec(),
     };
     RunSettings {
-        host: Some(Host::new(leader)),
+        sandbox: Some(Arc::new(Host::new(leader))),
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         timeout: Duration::from_secs(60),
-        output_bytes: 1 << 30,
+        limits: Limits {
+            output_bytes: 1 << 30,
+            ..Limits::default()
+        },
         at_once: 8,
         linger: Duration::ZERO,
     }

@@ -13,7 +13,7 @@ use agentyard_git::{
 use agentyard_model::{Clock, Secret, Toolsets};
 use agentyard_operations::{Presentation, Selection, nearest, registry};
 use agentyard_sandbox::namespace::Presence;
-use agentyard_sandbox::{Host, Machine, MachineContext};
+use agentyard_sandbox::{Host, Limits, Machine, MachineContext, Sandbox};
 use agentyard_services::{
     ConfiguredRepo, ErrorKind, RepositorySettings, RunSettings, Services, WorkingDirectories,
     WorkspaceSettings,
@@ -199,10 +199,16 @@ fn runs(environment: &Environment, config: &Config) -> RunSettings {
         variables.push(("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()));
     }
     RunSettings {
-        host: config.sandbox.allow_host.then(|| Host::new(leading::program())),
+        sandbox: config
+            .sandbox
+            .allow_host
+            .then(|| Arc::new(Host::new(leading::program())) as Arc<dyn Sandbox>),
         environment: variables,
         timeout: Duration::from_millis(config.build.timeout_ms),
-        output_bytes: config.build.max_output_bytes,
+        limits: Limits {
+            output_bytes: config.build.max_output_bytes,
+            ..Limits::default()
+        },
         at_once: config.build.max_at_once as usize,
         linger: Duration::from_millis(config.build.linger_ms),
     }

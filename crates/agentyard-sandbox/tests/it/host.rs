@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agentyard_sandbox::{CommandError, EndCause, Event, Limits, Stream};
+use agentyard_sandbox::{CommandError, EndCause, Event, Limits, Sandbox as _, Stream};
 
 use crate::support::{Place, finish, host, lives, run, until};
 

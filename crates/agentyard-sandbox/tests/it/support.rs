@@ -4,7 +4,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use agentyard_sandbox::{Command, CommandError, Event, Exit, Host, LeaderProgram, Limits, Running, Stream};
+use agentyard_sandbox::{
+    Access, Command, CommandError, Event, Exit, Host, LeaderProgram, Limits, Mount, Network, Running,
+    Sandbox as _, Stream,
+};
 use tempfile::TempDir;
 
 /// How long anything here may take before the test fails.
@@ -47,12 +50,21 @@ impl Place {
         Command {
             program: words[0].to_owned(),
             arguments: words[1..].iter().map(|word| (*word).to_owned()).collect(),
-            directory: File::open(self.directory.path()).unwrap().into(),
+            mounts: vec![Mount {
+                source: File::open(self.directory.path()).unwrap().into(),
+                host_path: self.directory.path().to_owned(),
+                at: PathBuf::from("/workspace"),
+                access: Access::ReadWrite,
+            }],
+            directory: PathBuf::from("/workspace"),
+            hidden: Vec::new(),
             environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
             input: Vec::new(),
+            network: Network::None,
             limits: Limits {
                 duration: PATIENCE,
                 output_bytes: 1 << 30,
+                ..Limits::default()
             },
         }
     }

@@ -1,9 +1,12 @@
 //! The task that a run is: the turn to change the tree, the command, and what is left to be done after it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use agentyard_model::{Caller, Permission};
-use agentyard_sandbox::{Command, CommandError, EndCause, Event, Exit, Host, Limits, Running, Stream};
+use agentyard_sandbox::{
+    Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Running, Sandbox, Stream,
+};
 use tokio::sync::Semaphore;
 use tracing::{Instrument as _, Span};
 
@@ -15,15 +18,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::places::{Held, Places};
 use crate::progress::Progress;
 
+/// Where a command sees the tree it works in.
+const WORKSPACE: &str = "/workspace";
+
 /// What a run needs.
 pub(super) struct Performance {
     pub(super) run: Arc<Run>,
     pub(super) caller: Caller,
-    pub(super) host: Host,
+    pub(super) sandbox: Arc<dyn Sandbox>,
     pub(super) plan: Plan,
     pub(super) places: Places,
     pub(super) running: Arc<Semaphore>,
-    pub(super) output_bytes: u64,
+    pub(super) limits: Limits,
 }
 
 impl Performance {
@@ -100,27 +106,37 @@ impl Performance {
 
     async fn run_in(&self, held: &Held) -> Result<RunEnd> {
         let (tree, below) = (held.tree.clone(), self.plan.directory.clone());
-        let directory = match below {
-            None => tree,
-            Some(below) => {
-                let turnstile = self.places.turnstile();
-                turnstile.pass(move |_| tree.beneath(&below)).await?
-            }
+        if let Some(below) = below {
+            // Whether it is there, and a directory: said here, it says which one.
+            let turnstile = self.places.turnstile();
+            turnstile.pass(move |_| tree.beneath(&below).map(drop)).await?;
+        }
+        let opened = held.tree.directory().try_clone_to_owned();
+        let workspace = Mount {
+            source: opened.map_err(|error| Error::internal("opening the directory to run in", error))?,
+            host_path: held.tree.path().to_owned(),
+            at: PathBuf::from(WORKSPACE),
+            access: Access::ReadWrite,
         };
-        let opened = directory.directory().try_clone_to_owned();
         let command = Command {
             program: self.plan.program.clone(),
             arguments: self.plan.arguments.clone(),
-            directory: opened.map_err(|error| Error::internal("opening the directory to run in", error))?,
+            directory: match &self.plan.directory {
+                None => workspace.at.clone(),
+                Some(below) => workspace.at.join(below),
+            },
+            hidden: vec![workspace.at.join(".git")],
+            mounts: vec![workspace],
             environment: self.plan.environment.clone(),
             input: self.plan.input.clone(),
+            network: Network::None,
             limits: Limits {
                 duration: self.plan.timeout,
-                output_bytes: self.output_bytes,
+                ..self.limits
             },
         };
         self.progress(&format!("running {}", self.plan.program));
-        let running = self.host.start(command).await.map_err(from_sandbox)?;
+        let running = self.sandbox.start(command).await.map_err(from_sandbox)?;
         Ok(ended(self.watch(running).await.map_err(from_sandbox)?))
     }
 
@@ -185,6 +201,11 @@ fn from_sandbox(error: CommandError) -> Error {
                 _ => Error::invalid(format!("`{shown}` cannot be started: {source}")),
             }
         }
+        CommandError::Refused { reason, remedy } => Error::new(
+            ErrorKind::Unavailable,
+            format!("the command was not run: {reason}"),
+        )
+        .hint(remedy),
         CommandError::Lost { .. } => Error::new(ErrorKind::Unavailable, error.to_string())
             .hint("the command killed it, or the machine ran out of memory"),
         CommandError::Prepare(_) => Error::internal("starting the command", error),

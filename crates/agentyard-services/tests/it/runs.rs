@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use agentyard_model::{Caller, Permission, Permissions, RunId, TenantId};
+use agentyard_sandbox::Limits;
 use agentyard_services::{
     CommandRequest, Error, ErrorKind, Followed, Following, MakeRequest, OutputStream, Place, Progress,
     Result, RunAnswer, RunEnd, RunHappening, RunSettings, Step, Waiting,
@@ -208,7 +209,7 @@ async fn a_directory_outside_the_tree_is_refused() {
 #[tokio::test]
 async fn commands_are_refused_where_nothing_runs_them() {
     let settings = RunSettings {
-        host: None,
+        sandbox: None,
         ..run_settings()
     };
     let yard = Yard::with(settings).await;
@@ -419,7 +420,10 @@ async fn a_hundred_megabytes_are_kept_in_bounds() {
 #[tokio::test]
 async fn too_much_output_ends_a_run() {
     let settings = RunSettings {
-        output_bytes: 100_000,
+        limits: Limits {
+            output_bytes: 100_000,
+            ..Limits::default()
+        },
         ..run_settings()
     };
     let yard = Yard::with(settings).await;

@@ -1,0 +1,116 @@
+//! What every way to run commands has in common.
+
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use serde::Serialize;
+
+use crate::command::{Command, CommandError, Event, Mount};
+
+/// Something that is awaited behind a trait.
+pub type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A way to run commands.
+pub trait Sandbox: fmt::Debug + Send + Sync {
+    /// Which one it is.
+    fn backend(&self) -> Backend;
+
+    /// Starts a command. Dropping what is returned ends it, with all that it has started.
+    ///
+    /// # Errors
+    /// When this machine cannot isolate it as it must be, or what looks after it cannot be started. That the command
+    /// itself cannot be is told by [`Running::next`].
+    fn start(&self, command: Command) -> Awaited<'_, Result<Running, CommandError>>;
+
+    /// Where a command sees a directory.
+    fn path_inside(&self, mount: &Mount) -> PathBuf {
+        mount.at.clone()
+    }
+
+    /// What holds here, as was tried and not only asked for. Tried once, and only when somebody wants to know.
+    fn enforcement(&self) -> Awaited<'_, Enforcement>;
+}
+
+/// The ways to run commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// Namespaces, made by bubblewrap.
+    Bubblewrap,
+    /// Containers, made by podman.
+    Podman,
+    /// No isolation at all.
+    Host,
+}
+
+impl Backend {
+    /// Its name in settings and answers.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bubblewrap => "bubblewrap",
+            Self::Podman => "podman",
+            Self::Host => "host",
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// What a sandbox holds and what it does not.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Enforcement {
+    /// What holds, and by which means: `memory: cgroup v1`.
+    pub holds: Vec<String>,
+    /// What holds only in part, and why; it is run even so where the settings allow it.
+    pub weaker: Vec<Weakness>,
+    /// Walls that were tried and gave way: nothing is run.
+    pub breaches: Vec<Weakness>,
+}
+
+/// Something that does not hold as it should.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Weakness {
+    /// What.
+    pub what: String,
+    /// Why.
+    pub reason: String,
+    /// How to get it.
+    pub remedy: String,
+}
+
+/// A command that runs. Dropping this ends it, with all that it has started.
+#[derive(Debug)]
+pub struct Running(Box<dyn Process>);
+
+/// A command that runs, in one of the ways.
+pub(crate) trait Process: fmt::Debug + Send {
+    fn next(&mut self) -> Awaited<'_, Result<Event, CommandError>>;
+    fn stop(&mut self);
+}
+
+impl Running {
+    pub(crate) fn new(process: impl Process + 'static) -> Self {
+        Self(Box::new(process))
+    }
+
+    /// What it does next. The last thing that it does is to end. Nothing is lost when this is dropped halfway.
+    ///
+    /// # Errors
+    /// When it could not be started, or when what looks after it was ended from outside.
+    pub async fn next(&mut self) -> Result<Event, CommandError> {
+        self.0.next().await
+    }
+
+    /// Ends the command, and all that it has started: it is asked to, and after a while made to. [`Running::next`] tells
+    /// when it is done.
+    pub fn stop(&mut self) {
+        self.0.stop();
+    }
+}
