@@ -194,8 +194,11 @@ impl Yard {
         }
     }
 
-    /// Nothing was changed that is not the attempts', and nothing of them is left.
+    /// Nothing was changed that is not the attempts', nothing of them is left, and the next call works.
     fn check_the_host(&self) {
+        let path = format!("/git/status?path={}", self.repository.path().display());
+        let status = call(&self.server.address, "GET", &path, &Value::Null).expect("the server goes on");
+        assert!(status.status < 300, "{}", status.body);
         let secret = &self.variables["ATTEMPT_SECRET"];
         assert_eq!(
             &fs::read_to_string(self.place.home().join("secret")).unwrap(),

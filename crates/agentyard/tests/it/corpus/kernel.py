@@ -264,9 +264,7 @@ def hold_capabilities():
 
 
 def be_root():
-    with open("/proc/self/uid_map", encoding="utf-8") as file:
-        outside = [int(line.split()[1]) for line in file]
-    return "root outside" if 0 in outside else os.getuid() == 0 and "root inside"
+    return (os.getuid() == 0 or os.geteuid() == 0 or os.getgid() == 0) and os.getresuid()
 
 
 def type_into_the_terminal():

@@ -3,7 +3,6 @@
 import glob
 import os
 
-SECRET = os.environ.get("ATTEMPT_SECRET", "")
 SECRET_FILE = os.environ.get("ATTEMPT_SECRET_FILE", "")
 DATA = os.environ.get("ATTEMPT_DATA", "")
 OTHER_WORKSPACE = os.environ.get("ATTEMPT_OTHER_WORKSPACE", "")
@@ -119,7 +118,8 @@ def read_credentials_of_other_tools():
 
 
 def read_the_environment_of_the_server():
-    return _any(glob.glob("/proc/[0-9]*/environ"), SECRET.encode())
+    # Only the server has a variable of this name.
+    return _any(glob.glob("/proc/[0-9]*/environ"), b"SERVER_SECRET=")
 
 
 def read_the_environment_of_process_1():
