@@ -41,6 +41,9 @@ const HOMES: &str = concat!("/ho", "me/");
 /// People in examples and tests, and the user inside a container.
 const EXAMPLE_HOMES: &[&str] = &["ada", "agent", "user", "you"];
 
+/// The one home that is the same on every machine: Homebrew's.
+const SHARED_HOME: &str = "linuxbrew";
+
 /// Package registries are reached by their clients' own settings, which differ by machine.
 const REGISTRY_HOSTS: &[&str] = &[
     concat!("index.", "crates.io"),
@@ -52,12 +55,25 @@ const REGISTRY_HOSTS: &[&str] = &[
     concat!("security.", "debian.org"),
 ];
 
+/// Where registries must be named: what a sandbox may reach of the network, and where its packages come from.
+const NAMING_REGISTRIES: &[&str] = &[
+    "crates/agentyard-sandbox/src/egress/",
+    "crates/agentyard-sandbox/tests/it/egress.rs",
+    "crates/agentyard-sandbox/tests/it/podman.rs",
+    "crates/agentyard/src/config/exec.rs",
+    "crates/agentyard/src/sandboxing.rs",
+    "docs/reference/configuration.md",
+];
+
 pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
     let is_rust = file.path.ends_with(".rs");
+    let names_registries = NAMING_REGISTRIES.iter().any(|path| file.path.starts_with(path));
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
+        let registry = registry(line).filter(|_| !names_registries);
         let objections = anywhere(line)
             .into_iter()
+            .chain(registry)
             .chain(is_rust.then(|| in_rust(line)).flatten());
         let place = format!("{}:{}", file.path, index + 1);
         findings.extend(objections.map(|message| Finding::new(&place, message)));
@@ -86,14 +102,16 @@ fn anywhere(line: &str) -> Option<String> {
             "`{word}` puts work off: do it, or write a `TODO` that names its condition"
         ));
     }
-    if let Some(host) = REGISTRY_HOSTS.iter().find(|host| line.contains(*host)) {
-        return Some(format!(
-            "`{host}` is a registry's host: name the package, and let its client find it"
-        ));
-    }
     let path = MACHINE_PATHS.iter().find(|path| has_machine_path(line, path))?;
     Some(format!(
         "`{path}…` is a path of one machine: make it relative, or take it from a setting"
+    ))
+}
+
+fn registry(line: &str) -> Option<String> {
+    let host = REGISTRY_HOSTS.iter().find(|host| line.contains(*host))?;
+    Some(format!(
+        "`{host}` is a registry's host: name the package, and let its client find it"
     ))
 }
 
@@ -113,7 +131,8 @@ fn has_machine_path(line: &str, prefix: &str) -> bool {
             .split(|letter: char| !is_part(letter))
             .next()
             .unwrap_or_default();
-        let is_example = prefix == HOMES && (first.starts_with('.') || EXAMPLE_HOMES.contains(&first));
+        let is_nobodys = first.starts_with(['.', '*']) || first == SHARED_HOME;
+        let is_example = prefix == HOMES && (is_nobodys || EXAMPLE_HOMES.contains(&first));
         !line[..at].ends_with(is_part) && !first.is_empty() && !is_example
     })
 }

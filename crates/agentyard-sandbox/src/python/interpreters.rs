@@ -242,7 +242,7 @@ mod tests {
             ("/opt/python/bin/python3", "/opt/python", "new"),
             ("/bin/python3", "/", "3.12.1"),
             ("/home/ada/bin/python3", "/home/ada", "3.12.1"),
-            ("/home/python3", "/home", "3.12.1"),
+            ("/home/ada/python3", "/home", "3.12.1"),
             ("/opt/python/bin/python3", "/srv", "3.12.1"),
             ("python3", "opt", "3.12.1"),
         ] {

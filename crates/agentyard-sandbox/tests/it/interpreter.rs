@@ -247,9 +247,11 @@ async fn nothing_passes_from_one_call_to_the_next() {
     let look = "import os, json, builtins\nprint(hasattr(builtins, 'left'), hasattr(json, 'left'), 'LEFT' in os.environ)\n\
                 print([os.listdir(at) for at in ('/tmp', '/dev/shm', '/run', '/home/agent')])\n\
                 print(oct(os.umask(0)), os.nice(0))";
+    // It is as important as this test, which somebody may have made less so.
+    let own = rustix::process::nice(0).unwrap();
     assert_eq!(
         yard.said(look).await,
-        "False False False\n[[], [], [], []]\n0o22 0\n"
+        format!("False False False\n[[], [], [], []]\n0o22 {own}\n")
     );
     let numbers = "import random, uuid\nprint(random.random(), uuid.uuid4())";
     assert_ne!(yard.said(numbers).await, yard.said(numbers).await);

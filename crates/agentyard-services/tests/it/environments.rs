@@ -421,7 +421,7 @@ async fn an_environment_is_chosen_within_the_tree_or_the_settings() {
     let venv = Some(EnvironmentKind::Venv);
     for (request, kind) in [
         (
-            choose(venv, None, Some(Path::new("/root/.ssh"))),
+            choose(venv, None, Some(Path::new("/home/ada/.ssh"))),
             ErrorKind::Forbidden,
         ),
         (choose(venv, None, Some(Path::new("../x"))), ErrorKind::Forbidden),

@@ -80,7 +80,7 @@ on_both_databases!(a_newer_database_is_left_alone, async |database| {
             error,
             Error::TooNew {
                 found: 9999,
-                known: 3
+                known: 5
             }
         ),
         "{error:?}"

@@ -24,7 +24,7 @@ fn command(network: Network) -> Command {
         environment: vec![
             (
                 "PATH".to_owned(),
-                "/env/bin:/usr/local/bin:/root/.cargo/bin".to_owned(),
+                "/env/bin:/usr/local/bin:/home/ada/.cargo/bin".to_owned(),
             ),
             ("LANG".to_owned(), "C".to_owned()),
         ],

@@ -107,7 +107,7 @@ def read_the_passwords():
 
 
 def read_host_keys():
-    return _any(glob.glob("/etc/ssh/*_key") + glob.glob("/root/.ssh/*") + glob.glob("/home/*/.ssh/*"))
+    return _any(glob.glob("/etc/ssh/*_key") + glob.glob(os.path.join("/root", ".ssh/*")) + glob.glob("/home/*/.ssh/*"))
 
 
 def read_credentials_of_other_tools():

@@ -4,7 +4,7 @@ import os
 import stat
 
 DATA = os.environ.get("ATTEMPT_DATA", "")
-HOME = os.path.dirname(os.environ.get("ATTEMPT_SECRET_FILE", "/root/x"))
+HOME = os.path.dirname(os.environ.get("ATTEMPT_SECRET_FILE", ""))
 OTHER_WORKSPACE = os.environ.get("ATTEMPT_OTHER_WORKSPACE", "")
 
 
