@@ -152,10 +152,10 @@ impl Interpreters {
         }
     }
 
-    /// Ends what there is for a key: what it stands for is gone.
-    pub fn forget(&self, key: &str) {
-        self.0.contexts.forget(key);
-        self.0.pool.forget(key);
+    /// Ends what there is for keys that begin so: what they stand for is gone.
+    pub fn forget(&self, beginning: &str) {
+        self.0.contexts.forget(beginning);
+        self.0.pool.forget(beginning);
     }
 
     async fn begun(

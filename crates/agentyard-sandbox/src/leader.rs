@@ -24,7 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getpid, set_child_subreaper, setsid};
 use tokio::process::Child;
 
-pub(crate) use led::{Confinement, Led, Outlet, Pipes, input_of, output_pipe, read};
+pub(crate) use led::{Confinement, Led, Outlet, Pipes, input_of, output_pipe, read, read_now};
 use message::Descriptors;
 pub(crate) use message::{Launch, Request};
 

@@ -230,6 +230,7 @@ impl Services {
                 working_directories: working_directories.clone(),
                 trees,
                 homes: homes.clone(),
+                interpreters: runs.interpreters.clone(),
                 locks: locks.clone(),
                 git: git.clone(),
                 kept: kept.clone(),

@@ -72,6 +72,8 @@ pub struct RunSettings {
     pub environment: Vec<(String, String)>,
     /// How long a command may run, and how long it does when a call does not say.
     pub timeout: Duration,
+    /// The same of code.
+    pub code_timeout: Duration,
     /// What a command may take; of its time, see above.
     pub limits: Limits,
     /// The most network that a call may ask for.

@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use agentyard_git::{Forecasts, Git, KeptRepositories, LockFiles, Trees};
 use agentyard_model::{Clock, WorkspaceId};
+use agentyard_sandbox::Interpreters;
 use agentyard_store::Store;
 
 use crate::audit::AuditLog;
@@ -82,6 +83,8 @@ struct Inner {
     working_directories: Arc<WorkingDirectories>,
     trees: Arc<Trees>,
     homes: Homes,
+    /// Those that work in a tree are ended with it.
+    interpreters: Option<Interpreters>,
     locks: LockFiles,
     git: Arc<Git>,
     kept: Arc<KeptRepositories>,
@@ -111,6 +114,7 @@ pub(crate) struct WorkspacePorts {
     pub(crate) working_directories: Arc<WorkingDirectories>,
     pub(crate) trees: Arc<Trees>,
     pub(crate) homes: Homes,
+    pub(crate) interpreters: Option<Interpreters>,
     pub(crate) locks: LockFiles,
     pub(crate) git: Arc<Git>,
     pub(crate) kept: Arc<KeptRepositories>,
@@ -130,6 +134,7 @@ impl Workspaces {
             working_directories: ports.working_directories,
             trees: ports.trees,
             homes: ports.homes,
+            interpreters: ports.interpreters,
             locks: ports.locks,
             git: ports.git,
             kept: ports.kept,

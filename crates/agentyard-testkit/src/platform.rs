@@ -353,6 +353,7 @@ pub fn run_settings() -> RunSettings {
         sandbox: Some(Arc::new(Host::new(leader()))),
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         timeout: Duration::from_secs(60),
+        code_timeout: Duration::from_secs(60),
         limits: Limits {
             output_bytes: 1 << 30,
             ..Limits::default()

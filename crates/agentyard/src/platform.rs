@@ -226,6 +226,7 @@ fn runs(environment: &Environment, config: &Config) -> Result<RunSettings, Failu
         environment: variables(environment, sandbox.as_deref().map(Sandbox::backend)),
         sandbox,
         timeout: Duration::from_millis(config.build.timeout_ms),
+        code_timeout: Duration::from_millis(config.exec.timeout_ms),
         limits: Limits {
             output_bytes: config.build.max_output_bytes,
             ..config.sandbox.limits()

@@ -19,11 +19,8 @@ use super::zygote::{Child, Said, Zygote};
 use super::{Code, Script};
 use crate::command::{CommandError, EndCause, Event, Exit, Limits, Network, Stream};
 use crate::egress::egress_environment;
-use crate::leader::{Confinement, GRACE, input_of, output_pipe, read};
+use crate::leader::{Confinement, GRACE, input_of, output_pipe, read, read_now};
 use crate::sandbox::{Awaited, Process};
-
-/// How much is read at once.
-const CHUNK: usize = 64 * 1024;
 
 /// What came of a call beside its end.
 #[derive(Debug, Default)]
@@ -378,17 +375,5 @@ impl Call {
             });
         }
         Ok(Event::Ended(exit))
-    }
-}
-
-/// What can be read without waiting.
-fn read_now(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; CHUNK];
-    match pipe.as_mut()?.try_read(&mut bytes) {
-        Ok(length @ 1..) => {
-            bytes.truncate(length);
-            Some(bytes)
-        }
-        _ => None,
     }
 }

@@ -85,8 +85,9 @@ impl Contexts {
     }
 
     /// Ends those that belong to an interpreter.
-    pub(super) fn forget(&self, key: &str) {
-        self.lock().retain(|_, context| context.key != key);
+    pub(super) fn forget(&self, beginning: &str) {
+        self.lock()
+            .retain(|_, context| !context.key.starts_with(beginning));
     }
 
     /// Ends those that nobody has called for long, and tells whether any are left.

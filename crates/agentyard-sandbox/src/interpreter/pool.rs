@@ -78,8 +78,8 @@ impl Pool {
     }
 
     /// Lets one go. It ends when the last call in it has.
-    pub(super) fn forget(&self, key: &str) {
-        self.lock().retain(|slot| slot.key != key);
+    pub(super) fn forget(&self, beginning: &str) {
+        self.lock().retain(|slot| !slot.key.starts_with(beginning));
     }
 
     /// Lets this very one go: it does not work any more.

@@ -459,13 +459,9 @@ impl Led {
             (Stream::Stdout, &mut self.stdout),
             (Stream::Stderr, &mut self.stderr),
         ] {
-            let mut bytes = vec![0; CHUNK];
-            match pipe.as_mut().map(|pipe| pipe.try_read(&mut bytes)) {
-                Some(Ok(length @ 1..)) => {
-                    bytes.truncate(length);
-                    return Some(Event::Output(stream, bytes));
-                }
-                _ => *pipe = None,
+            match read_now(pipe) {
+                Some(bytes) => return Some(Event::Output(stream, bytes)),
+                None => *pipe = None,
             }
         }
         None
@@ -532,4 +528,16 @@ async fn told(control: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
             Ok((bytes, descriptors))
         })
         .await
+}
+
+/// What is in a pipe already. The kernel is asked itself: the runtime may not know yet what has just arrived.
+pub(crate) fn read_now(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; CHUNK];
+    match rustix::io::read(pipe.as_ref()?, &mut bytes) {
+        Ok(length @ 1..) => {
+            bytes.truncate(length);
+            Some(bytes)
+        }
+        _ => None,
+    }
 }

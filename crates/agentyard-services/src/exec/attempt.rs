@@ -148,7 +148,9 @@ impl Performance {
         let prefix = environment.inside(sandbox)?;
         let tree =
             fstat(held.tree.directory()).map_err(|error| Error::internal("looking at a tree", error))?;
-        let key = format!("{}:{}:{}", environment.key, tree.st_dev, tree.st_ino);
+        // The workspace first: whatever works in it is forgotten with it.
+        let (place, environment_key) = (held.name(), &environment.key);
+        let key = format!("{place}:{environment_key}:{}:{}", tree.st_dev, tree.st_ino);
         let context = plan.context.as_ref().map(|name| {
             let caller = stage.caller();
             format!("{}:{}:{key}:{name}", caller.tenant, caller.subject)

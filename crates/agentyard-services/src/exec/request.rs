@@ -146,7 +146,7 @@ impl Exec {
             arguments: options.arguments,
             input: input_of(options.stdin)?,
             directory: options.directory,
-            timeout: runs.timeout(options.timeout)?,
+            timeout: runs.code_timeout(options.timeout)?,
             network: runs.network(options.network)?,
             auto_install: options.auto_install,
             secrets: options.secrets,

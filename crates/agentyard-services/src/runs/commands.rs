@@ -125,17 +125,26 @@ impl Runs {
         .hint("whoever runs Agentyard sets the most that is allowed with `sandbox.network`"))
     }
 
-    pub(crate) fn timeout(&self, asked: Option<Duration>) -> Result<Duration> {
-        let most = self.settings.timeout;
-        match asked {
-            None => Ok(most),
-            Some(asked) if asked.is_zero() || asked > most => Err(Error::invalid(format!(
-                "`timeout_ms`: expected 1 to {}",
-                most.as_millis()
-            ))
-            .hint("whoever runs Agentyard sets the most that is allowed with `build.timeout_ms`")),
-            Some(asked) => Ok(asked),
+    pub(super) fn timeout(&self, asked: Option<Duration>) -> Result<Duration> {
+        timeout(asked, self.settings.timeout, "build.timeout_ms")
+    }
+
+    pub(crate) fn code_timeout(&self, asked: Option<Duration>) -> Result<Duration> {
+        timeout(asked, self.settings.code_timeout, "exec.timeout_ms")
+    }
+}
+
+fn timeout(asked: Option<Duration>, most: Duration, setting: &str) -> Result<Duration> {
+    match asked {
+        None => Ok(most),
+        Some(asked) if asked.is_zero() || asked > most => {
+            Err(
+                Error::invalid(format!("`timeout_ms`: expected 1 to {}", most.as_millis())).hint(format!(
+                    "whoever runs Agentyard sets the most that is allowed with `{setting}`"
+                )),
+            )
         }
+        Some(asked) => Ok(asked),
     }
 }
 

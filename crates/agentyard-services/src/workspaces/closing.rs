@@ -189,6 +189,9 @@ impl Workspaces {
     /// Removes a tree and what belongs to it.
     pub(super) async fn remove_tree(&self, row: &Workspace) -> Result<()> {
         self.detach(row);
+        if let Some(interpreters) = &self.0.interpreters {
+            interpreters.forget(&row.id.to_string());
+        }
         let (trees, homes) = (self.0.trees.clone(), self.0.homes.clone());
         let (id, key, name) = (row.id, row.repo.to_string(), row.name.clone());
         // Half removed is worse than not at all, so nobody's leaving stops it.

@@ -365,6 +365,42 @@ async fn in_a_workspace_every_change_is_known() {
 }
 
 #[tokio::test]
+async fn what_works_in_a_workspace_ends_with_it() {
+    let yard = Yard::warm().await;
+    let opened = yard::open(&yard.platform, "feature").await;
+    let options = ExecOptions {
+        context: Some("notebook".to_owned()),
+        ..ExecOptions::default()
+    };
+    let request = CodeRequest {
+        place: yard::place(&opened),
+        options,
+        ..yard.request("kept = 1")
+    };
+    assert!(details(&yard.execute(request).await.unwrap()).warm);
+    let tree = yard::tree(&opened);
+    let (trees, name) = (tree.parent().unwrap(), tree.file_name().unwrap());
+    let upper = trees.join("views").join(name).display().to_string();
+    assert!(is_mounted_anywhere(&upper));
+    yard::close(&yard.platform, &opened).await;
+    for _ in 0..3000 {
+        if !is_mounted_anywhere(&upper) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("somebody still works in {upper}");
+}
+
+/// Whether any process sees a mount that this directory is part of.
+fn is_mounted_anywhere(directory: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut mounts =
+        processes.filter_map(|process| fs::read_to_string(process.path().join("mountinfo")).ok());
+    mounts.any(|mounts| mounts.contains(directory))
+}
+
+#[tokio::test]
 async fn a_package_that_cannot_be_installed_is_told_with_the_code() {
     let settings = RunSettings {
         network: Network::None,
