@@ -31,7 +31,7 @@ use tokio::sync::OnceCell;
 use crate::cgroups::Cgroups;
 use crate::command::{Access, Command, CommandError, Limits, Mount, Network};
 use crate::egress::Egress;
-use crate::leader::{Confinement, LeaderProgram, Led, Outlet, Pipes, Request};
+use crate::leader::{Confinement, LeaderProgram, Leaders, Led, Pipes, Request};
 use crate::machine::{program_on, user_namespaces_remedy};
 use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
 use crate::watch::Watch;
@@ -83,6 +83,7 @@ pub struct Bubblewrap(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    leaders: Leaders,
     settings: BubblewrapSettings,
     shown: OnceLock<Vec<Shown>>,
     owners: Owners,
@@ -95,6 +96,7 @@ impl Bubblewrap {
     #[must_use]
     pub fn new(settings: BubblewrapSettings) -> Self {
         Self(Arc::new(Inner {
+            leaders: Leaders::new(settings.leader.clone()),
             settings,
             shown: OnceLock::new(),
             owners: Owners::default(),
@@ -160,7 +162,7 @@ impl Inner {
         let bwrap = self.program()?;
         let way_out = self.way_out(command.network)?;
         // It takes a while to start, in which the rest is made.
-        let outlet = Outlet::open(&self.settings.leader).map_err(CommandError::Prepare)?;
+        let outlet = self.leaders.next().map_err(CommandError::Prepare)?;
         let groups = Cgroups::of_this_machine().ok();
         let group = groups
             .map(|groups| groups.make(&command.limits))

@@ -7,25 +7,27 @@ use std::path::PathBuf;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
 use crate::command::{Command, CommandError, Mount};
-use crate::leader::{Confinement, Launch, LeaderProgram, Led, Outlet, Pipes, Request};
+use crate::leader::{Confinement, Launch, LeaderProgram, Leaders, Led, Pipes, Request};
 use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
 
 /// Runs commands on the host.
 #[derive(Debug, Clone)]
 pub struct Host {
-    leader: LeaderProgram,
+    leaders: Leaders,
 }
 
 impl Host {
     /// Runs commands under this leader.
     #[must_use]
     pub fn new(leader: LeaderProgram) -> Self {
-        Self { leader }
+        Self {
+            leaders: Leaders::new(leader),
+        }
     }
 
     async fn started(&self, command: Command) -> io::Result<Led> {
         let directory = directory_of(&command)?;
-        let outlet = Outlet::open(&self.leader)?;
+        let outlet = self.leaders.next()?;
         let (pipes, descriptors) = Pipes::open(&command.input, vec![directory])?;
         let program = command.program.clone();
         let request = Request::OnHost(Launch {

@@ -10,6 +10,7 @@ mod descriptors;
 mod led;
 mod message;
 mod on_host;
+mod spare;
 mod tree;
 
 use std::ffi::OsString;
@@ -24,9 +25,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getpid, set_child_subreaper, setsid};
 use tokio::process::Child;
 
-pub(crate) use led::{Confinement, Led, Outlet, Pipes, input_of, output_pipe, read, read_now};
+pub(crate) use led::{Confinement, Led, Pipes, input_of, output_pipe, read, read_now};
 use message::Descriptors;
 pub(crate) use message::{Launch, Request};
+pub(crate) use spare::Leaders;
 
 /// How long a command may take to end when it is asked to.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);

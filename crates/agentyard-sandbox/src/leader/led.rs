@@ -14,7 +14,7 @@ use tokio::process::Child;
 use tokio::time::{Instant, sleep_until};
 
 use super::message::{Descriptors, Report, Request, receive_with};
-use super::{GRACE, LeaderProgram, tree};
+use super::{GRACE, Leaders, tree};
 use crate::cgroups::Group;
 use crate::command::{CommandError, EndCause, Event, Exit, Limits, Network, Stream, Usage};
 use crate::egress::{Denied, Egress, Serving};
@@ -63,14 +63,24 @@ impl Pipes {
 pub(crate) struct Outlet {
     leader: Child,
     control: StdUnixStream,
+    leaders: Leaders,
 }
 
 impl Outlet {
-    pub(crate) fn open(program: &LeaderProgram) -> io::Result<Self> {
+    pub(super) fn open(leaders: &Leaders) -> io::Result<Self> {
         let (control, theirs) = StdUnixStream::pair()?;
-        let leader = program.start(theirs)?;
+        let leader = leaders.program().start(theirs)?;
         control.set_nonblocking(true)?;
-        Ok(Self { leader, control })
+        Ok(Self {
+            leader,
+            control,
+            leaders: leaders.clone(),
+        })
+    }
+
+    /// Itself, unless its leader has ended meanwhile.
+    pub(super) fn if_alive(mut self) -> Option<Self> {
+        matches!(self.leader.try_wait(), Ok(None)).then_some(self)
     }
 
     /// Hands over what is to be run. The descriptors are closed here as soon as they were sent.
@@ -92,6 +102,7 @@ impl Outlet {
             program,
             session: self.leader.id(),
             leader: self.leader,
+            leaders: self.leaders,
             control,
             stdout: Some(pipes.stdout),
             stderr: Some(pipes.stderr),
@@ -227,6 +238,7 @@ impl Confinement {
 pub(crate) struct Led {
     program: String,
     leader: Child,
+    leaders: Leaders,
     /// The leader's number, which is that of the command's session too.
     session: Option<u32>,
     control: UnixStream,
@@ -470,7 +482,10 @@ impl Led {
     fn ended(&self) -> Result<Event, CommandError> {
         let program = || self.program.clone();
         match &self.end {
-            Some(End::Exited(exit)) => Ok(Event::Ended(*exit)),
+            Some(End::Exited(exit)) => {
+                self.leaders.prepare();
+                Ok(Event::Ended(*exit))
+            }
             Some(End::NotStarted(errno)) => Err(CommandError::Start {
                 program: program(),
                 source: io::Error::from_raw_os_error(*errno),
