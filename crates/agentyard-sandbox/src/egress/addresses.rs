@@ -88,7 +88,7 @@ impl Addresses {
         let Some(kind) = (self.check)(address.ip()) else {
             return Ok(());
         };
-        if trust == Trust::Named && may_be_near(kind) {
+        if trust.may_be_near() && may_be_near(kind) {
             return Ok(());
         }
         let host = &destination.host;

@@ -20,7 +20,7 @@ use super::destination::{Destination, Host};
 use super::hello::{self, Hello, MAX_HELLO};
 use super::meter::{Metered, Pulse};
 use super::refusal::Refusal;
-use super::registries::{Trust, Way};
+use super::registries::Way;
 use super::relay::{self, Relayed};
 use super::upstream::{Far, Outlet};
 use crate::command::Network;
@@ -111,7 +111,7 @@ impl Client {
     async fn open_tunnel(&self, mut request: Request<Incoming>) -> Result<Answer, Refusal> {
         let destination = destination(request.uri(), None)?;
         let outlet = self.outlet(&destination, Way::Tunnel).await?;
-        let is_for_registry = self.tenancy.network == Network::Registry && outlet.trust() == Trust::Registry;
+        let is_for_registry = self.tenancy.network == Network::Registry && outlet.trust().must_be_itself();
         let tunnel = Tunnel {
             near: hyper::upgrade::on(&mut request),
             far: outlet.tunnel().await?,

@@ -61,8 +61,31 @@ pub(super) enum Trust {
     Stranger,
     /// It is a registry; whoever owns its name decides where it is, as long as that is public.
     Registry,
+    /// It is one that everybody knows by its name, and proves by TLS that it is that one, so it may be wherever a network
+    /// says: many have a mirror of their own that answers for it.
+    WellKnown,
     /// Whoever runs the server has named it in full, and may mean a machine in the same network.
     Named,
+}
+
+impl Trust {
+    /// How far it is when reached this way: in plain text nobody proves anything.
+    fn by(self, way: Way) -> Self {
+        match (self, way) {
+            (Self::WellKnown, Way::Plain) => Self::Registry,
+            (trust, _) => trust,
+        }
+    }
+
+    /// Whether it may have an address in the network of this machine.
+    pub(super) fn may_be_near(self) -> bool {
+        matches!(self, Self::WellKnown | Self::Named)
+    }
+
+    /// Whether it must be whom it was asked for as, since others share its addresses.
+    pub(super) fn must_be_itself(self) -> bool {
+        matches!(self, Self::Registry | Self::WellKnown)
+    }
 }
 
 /// The hosts from which packages come, each with its port where it has one.
@@ -90,7 +113,7 @@ impl Registries {
         let named = named.iter().map(|text| Registry::parse(text, Trust::Named));
         let well_known = WELL_KNOWN
             .iter()
-            .map(|text| Registry::parse(text, Trust::Registry));
+            .map(|text| Registry::parse(text, Trust::WellKnown));
         Ok(Self(named.chain(well_known).collect::<Result<_, _>>()?))
     }
 
@@ -105,7 +128,7 @@ impl Registries {
         let of_host = || self.0.iter().filter(|registry| registry.host.covers(host));
         let found = of_host()
             .find(|registry| destination.port == registry.port.unwrap_or(way.usual_port()))
-            .map(|registry| registry.trust);
+            .map(|registry| registry.trust.by(way));
         match (network, found) {
             (Network::None, _) => Err("this command has no network".to_owned()),
             (Network::Registry | Network::Full, Some(trust)) => Ok(trust),
@@ -176,10 +199,10 @@ mod tests {
 
     #[test]
     fn registries_are_known_by_host_and_port() {
-        use Trust::{Named, Registry};
+        use Trust::{Named, Registry, WellKnown};
         use Way::{Plain, Tunnel};
         for (host, port, way, expected) in [
-            ("registry.npmjs.org", 443, Tunnel, Some(Registry)),
+            ("registry.npmjs.org", 443, Tunnel, Some(WellKnown)),
             ("deb.debian.org", 80, Plain, Some(Registry)),
             ("registry.npmjs.org", 22, Tunnel, None),
             ("registry.npmjs.org", 80, Tunnel, None),

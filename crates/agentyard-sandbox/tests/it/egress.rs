@@ -293,7 +293,7 @@ async fn one_bad_address_among_good_ones_is_enough() {
 }
 
 #[tokio::test]
-async fn only_a_registry_that_was_named_in_full_may_be_near() {
+async fn only_a_registry_that_is_named_in_full_may_be_near() {
     let outside = Outside::new("").await;
     let near = || outside.is_everywhere_and(|_| Some(ReservedAddress::Private));
     let named = EgressSettings {
@@ -302,8 +302,9 @@ async fn only_a_registry_that_was_named_in_full_may_be_near() {
     };
     let sandboxed = Sandboxed::new(named, Network::Full);
     sandboxed.tunnel_to("near.example:443").await;
+    // Networks have mirrors of well-known ones.
+    sandboxed.tunnel_to("pypi.org:443").await;
     for refused in [
-        "pypi.org:443",
         "a.corp.example:443",
         "near.example:22",
         "b.example:443",
