@@ -256,7 +256,11 @@ impl Services {
         let trust = TrustedRepositories::new(store.clone());
         let secrets = Secrets::new(store.clone());
         let executions = Executions::new(store.clone(), clock.clone(), executions);
-        let (sandbox, limits) = (runs.sandbox.clone(), runs.limits);
+        let sandbox = runs.sandbox.clone();
+        let limits = Limits {
+            duration: runs.code_timeout,
+            ..runs.limits
+        };
         let interpreters = runs.interpreters.clone();
         let runs = Arc::new(Runs::new(
             runs,

@@ -25,6 +25,9 @@ pub(super) struct ExecutionView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000))]
     installed: Vec<String>,
+    /// Why `auto_install` could not install it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_installed: Option<String>,
     /// Files of the workspace that it changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000))]
@@ -140,14 +143,17 @@ impl From<ExecAnswer> for ExecutionView {
     fn from(answer: ExecAnswer) -> Self {
         // Nobody else has them, but for who waits for the same run.
         let details = answer.details.map(Arc::unwrap_or_clone).unwrap_or_default();
+        let (installed, not_installed) = match details.installed {
+            Some(installed) if installed.succeeded => (installed.packages, None),
+            Some(installed) => (Vec::new(), Some(installed.report)),
+            None => (Vec::new(), None),
+        };
         Self {
             run: answer.run.into(),
             exception: details.exception.map(Into::into),
             missing_package: details.missing_package.map(Into::into),
-            installed: details
-                .installed
-                .map(|installed| installed.packages)
-                .unwrap_or_default(),
+            installed,
+            not_installed,
             files: details.files.into_iter().map(Into::into).collect(),
             files_left_out: details.files_left_out,
             context: details.context.map(Into::into),

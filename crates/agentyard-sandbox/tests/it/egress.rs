@@ -304,11 +304,7 @@ async fn only_a_registry_that_is_named_in_full_may_be_near() {
     sandboxed.tunnel_to("near.example:443").await;
     // Networks have mirrors of well-known ones.
     sandboxed.tunnel_to("pypi.org:443").await;
-    for refused in [
-        "a.corp.example:443",
-        "near.example:22",
-        "b.example:443",
-    ] {
+    for refused in ["a.corp.example:443", "near.example:22", "b.example:443"] {
         let answer = sandboxed.connect_to(refused).await;
         assert!(answer.contains("an address that is private"), "{answer}");
     }

@@ -31,7 +31,7 @@ pub(crate) struct ExecSettings {
     pub(crate) index_url: String,
     /// Where packages come from that are not there.
     pub(crate) extra_index_urls: Vec<String>,
-    /// Certificates that packages' servers are checked with, beside the system's, as a file in PEM.
+    /// Certificates that packages' servers are checked with, as a file in PEM; the system's when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) certificates: Option<PathBuf>,
     /// Whether packages may be installed by address (`name @ https://…`) and not only by name.
