@@ -19,7 +19,7 @@ pub(crate) struct SandboxSettings {
     /// Whether commands of callers may run on this host itself, without isolation: they can read and change whatever the
     /// user can who runs Agentyard. For `backend = "host"`, and for `auto` where bubblewrap is not installed.
     pub(crate) allow_host: bool,
-    /// Whether commands run although this machine cannot enforce some of the limits; `agentyard doctor` names them.
+    /// Whether commands run although walls of the sandbox gave way when they were tried; `agentyard doctor` names them.
     pub(crate) allow_weaker: bool,
     /// The user and group that commands have when Agentyard runs as root. Nobody else should have this number.
     pub(crate) user: u32,

@@ -11,7 +11,7 @@ pub(crate) struct TriedSandbox {
     pub(crate) backend: Option<Backend>,
     /// What holds.
     pub(crate) enforcement: Enforcement,
-    /// Whether commands run although something is weaker.
+    /// Whether commands run although walls gave way.
     pub(crate) allow_weaker: bool,
 }
 
@@ -38,30 +38,26 @@ pub(super) fn look(tried: &TriedSandbox) -> Finding {
         weaker,
         breaches,
     } = &tried.enforcement;
-    if !breaches.is_empty() {
+    if !breaches.is_empty() && !tried.allow_weaker {
         let detail = format!("{backend}: commands and code are refused: {}", reasons(breaches));
-        return Finding::missing(WHAT, detail, remedies(breaches));
+        let remedy = format!(
+            "{}; or accept it with `sandbox.allow_weaker = true`",
+            remedies(breaches)
+        );
+        return Finding::missing(WHAT, detail, remedy);
+    }
+    if !breaches.is_empty() {
+        let detail = format!(
+            "{backend}, although walls gave way, as `sandbox.allow_weaker` allows: {}",
+            reasons(breaches)
+        );
+        return Finding::limited(WHAT, detail, remedies(breaches));
     }
     if weaker.is_empty() {
         return Finding::ok(WHAT, format!("{backend}; {}", holds.join(", ")));
     }
-    if tried.allow_weaker {
-        let detail = format!(
-            "{backend}; {}; weaker, as `sandbox.allow_weaker` allows: {}",
-            holds.join(", "),
-            reasons(weaker)
-        );
-        return Finding::limited(WHAT, detail, remedies(weaker));
-    }
-    let detail = format!(
-        "{backend}: commands and code are refused, since some limits would not hold: {}",
-        reasons(weaker)
-    );
-    let remedy = format!(
-        "{}; or accept it with `sandbox.allow_weaker = true`",
-        remedies(weaker)
-    );
-    Finding::missing(WHAT, detail, remedy)
+    let detail = format!("{backend}; {}; weaker: {}", holds.join(", "), reasons(weaker));
+    Finding::limited(WHAT, detail, remedies(weaker))
 }
 
 fn reasons(weaknesses: &[Weakness]) -> String {
@@ -119,26 +115,26 @@ mod tests {
             weaker: vec![weakness("memory"), weakness("processes")],
             ..whole.clone()
         };
-        let refused = found(Some(Backend::Bubblewrap), weaker.clone(), false);
-        assert_eq!(refused.state, State::Missing);
-        let remedy = refused.remedy.unwrap();
+        let limited = found(Some(Backend::Bubblewrap), weaker, false);
+        assert_eq!(limited.state, State::Limited);
         assert!(
-            remedy.starts_with("run it as a service; or accept") && remedy.contains("allow_weaker"),
-            "{remedy}"
-        );
-        let accepted = found(Some(Backend::Bubblewrap), weaker, true);
-        assert_eq!(accepted.state, State::Limited);
-        assert!(
-            accepted.detail.contains("memory (no cgroups), processes"),
-            "{accepted:?}"
+            limited.detail.contains("memory (no cgroups), processes"),
+            "{limited:?}"
         );
 
         let breached = Enforcement {
             breaches: vec![weakness("system calls")],
             ..whole
         };
-        let breached = found(Some(Backend::Bubblewrap), breached, true);
+        let accepted = found(Some(Backend::Bubblewrap), breached.clone(), true);
+        assert_eq!(accepted.state, State::Limited);
+        let breached = found(Some(Backend::Bubblewrap), breached, false);
         assert_eq!(breached.state, State::Missing);
+        let remedy = breached.remedy.as_deref().unwrap();
+        assert!(
+            remedy.starts_with("run it as a service; or accept") && remedy.contains("allow_weaker"),
+            "{remedy}"
+        );
         assert!(breached.detail.contains("system calls"), "{breached:?}");
     }
 
