@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use agentyard_model::{Caller, Permission, Permissions};
 use agentyard_services::{
-    ConfigureEnvironment, EnvironmentKind, EnvironmentSettings, ErrorKind, FailureKind, InstallAnswer,
-    InstallReport, InstallRequest, Place, Progress, Result, Services, Waiting,
+    CodeRequest, ConfigureEnvironment, EnvironmentKind, EnvironmentSettings, ErrorKind, ExecOptions,
+    FailureKind, InstallAnswer, InstallReport, InstallRequest, Place, Progress, Result, Services, Waiting,
 };
 use agentyard_testkit::{TestPlatform, environment_settings};
 
@@ -507,4 +507,31 @@ async fn without_network_or_room_nothing_is_installed() {
         .await
         .unwrap();
     assert!(view.exists, "it was made while there was room");
+}
+
+#[tokio::test]
+async fn what_code_lacks_is_installed_and_the_code_run_again() {
+    let yard = Yard::new().await;
+    let request = CodeRequest {
+        place: yard.place(),
+        code: "import hello\nprint(hello.VERSION)".to_owned(),
+        options: ExecOptions {
+            auto_install: true,
+            ..ExecOptions::default()
+        },
+        ..CodeRequest::default()
+    };
+    let (waiting, progress) = (Waiting::default(), Progress::ignored());
+    let exec = &yard.services.exec;
+    let answer = exec
+        .execute_code(&yard.caller, request, waiting, &progress)
+        .await
+        .unwrap();
+    assert_eq!(answer.run.stdout.head, "2.0\n");
+    let details = answer.details.unwrap();
+    let installed = details.installed.as_ref().unwrap();
+    assert!(installed.succeeded, "{}", installed.report);
+    assert_eq!(installed.packages, ["hello"]);
+    assert_eq!(details.missing_package, None);
+    assert_eq!(yard.installed().await, ["hello 2.0"]);
 }
