@@ -27,7 +27,7 @@ mod tethered;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::cli::{Cli, Command, ConfigCommand, McpCommand};
 use crate::commands::operation;
@@ -58,11 +58,16 @@ fn main() -> ExitCode {
     {
         return namespace::go_first(directory);
     }
-    let matches = cli::command(&arguments).get_matches_from(&arguments);
+    // Putting the commands of all operations together takes as long as all the rest of a start, and who starts a server
+    // has typed none of them. What the binary's own commands do not explain, help included, is for all of them.
+    let matches = Cli::command()
+        .try_get_matches_from(&arguments)
+        .unwrap_or_else(|_| cli::command(&arguments).get_matches_from(&arguments));
     let typed = operation::find(&matches);
-    let verify = matches
-        .subcommand_matches("audit")
-        .is_some_and(|audit| audit.subcommand_matches("verify").is_some());
+    let verify = matches!(
+        matches.subcommand(),
+        Some(("audit", audit)) if audit.subcommand_name() == Some("verify")
+    );
     let shell = commands::shell::find(&matches);
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,

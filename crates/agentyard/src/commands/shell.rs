@@ -62,7 +62,10 @@ pub(crate) fn add_command(program: Command) -> Command {
 
 /// What was typed, if it was this.
 pub(crate) fn find(matches: &ArgMatches) -> Option<&ArgMatches> {
-    matches.subcommand_matches(NOUN)?.subcommand_matches(VERB)
+    // Not by name: the binary's own commands do not know these.
+    let (_, noun) = matches.subcommand().filter(|(name, _)| *name == NOUN)?;
+    let (_, verb) = noun.subcommand().filter(|(name, _)| *name == VERB)?;
+    Some(verb)
 }
 
 /// Becomes the shell.
