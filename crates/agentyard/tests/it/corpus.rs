@@ -324,13 +324,8 @@ fn without_a_sandbox_attempts_get_through() {
         ("network", "talk_to_a_service_of_the_host"),
         ("network", "talk_to_an_abstract_socket"),
         ("network", "talk_to_a_socket_file"),
-        ("kernel", "call_by_the_other_table"),
     ] {
-        // Not every kernel has the other table.
-        assert!(
-            got_through(part, name) || name == "call_by_the_other_table",
-            "{name}"
-        );
+        assert!(got_through(part, name), "{name}");
     }
 }
 
