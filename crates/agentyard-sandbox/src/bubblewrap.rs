@@ -15,6 +15,7 @@ mod policy;
 mod proof;
 mod seccomp;
 pub(crate) mod staging;
+mod standing;
 mod system;
 
 use std::ffi::OsString;
@@ -34,13 +35,15 @@ use crate::egress::Egress;
 use crate::leader::{Confinement, LeaderProgram, Leaders, Led, Pipes, Request};
 use crate::machine::{program_on, user_namespaces_remedy};
 use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
+use crate::standing::{Site, Standing};
 use crate::watch::Watch;
 pub(crate) use keeper::Keeper;
 use owners::Owners;
 pub(crate) use plan::{Argument, Plan, Rlimits};
-pub(crate) use policy::in_memory;
 use policy::{Facts, Hidden, Role};
+pub(crate) use policy::{HOME, in_memory};
 pub(crate) use seccomp::filter;
+pub use standing::DaemonProgram;
 use system::Shown;
 
 /// As whom commands run where the server is root. Nobody else is this user, and nothing belongs to it.
@@ -63,6 +66,8 @@ const KEEPER_LIFE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 pub struct BubblewrapSettings {
     /// The program that stands between this server and a command.
     pub leader: LeaderProgram,
+    /// The program that answers inside sandboxes that stay.
+    pub daemon: DaemonProgram,
     /// Where programs are looked for: the value of `PATH`. What is there is shown inside.
     pub search_path: OsString,
     /// The home directory of this server, below which some tools are.
@@ -291,6 +296,10 @@ impl Sandbox for Bubblewrap {
             let led = self.0.started(command, Role::Command, None).await?;
             Ok(Running::new(led))
         })
+    }
+
+    fn stand_up(&self, site: Site) -> Awaited<'_, Result<Standing, CommandError>> {
+        Box::pin(self.0.stand_up(site))
     }
 
     fn enforcement(&self) -> Awaited<'_, Enforcement> {

@@ -23,9 +23,10 @@ pub mod namespace;
 mod podman;
 mod python;
 mod sandbox;
+mod standing;
 mod watch;
 
-pub use bubblewrap::{Bubblewrap, BubblewrapSettings, SANDBOX_USER};
+pub use bubblewrap::{Bubblewrap, BubblewrapSettings, DaemonProgram, SANDBOX_USER};
 pub use command::{
     Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Stream, Usage,
 };
@@ -45,3 +46,4 @@ pub use python::{
     made_with, normalized_name,
 };
 pub use sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
+pub use standing::{Load, Reach, STANDING_HOME, STANDING_USER, Site, Standing};

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::command::{Command, CommandError, Event, Mount};
 use crate::egress::Denied;
+use crate::standing::{Site, Standing};
 
 /// Something that is awaited behind a trait.
 pub type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -24,6 +25,21 @@ pub trait Sandbox: fmt::Debug + Send + Sync {
     /// When this machine cannot isolate it as it must be, or what looks after it cannot be started. That the command
     /// itself cannot be is told by [`Running::next`].
     fn start(&self, command: Command) -> Awaited<'_, Result<Running, CommandError>>;
+
+    /// Stands up a sandbox that stays until it is taken down.
+    ///
+    /// # Errors
+    /// When this way has none that stay, or this machine cannot isolate it as it must be.
+    fn stand_up(&self, site: Site) -> Awaited<'_, Result<Standing, CommandError>> {
+        drop(site);
+        let backend = self.backend();
+        Box::pin(async move {
+            Err(CommandError::Refused {
+                reason: format!("`{backend}` has no sandboxes that stay"),
+                remedy: "set `sandbox.backend` to `bubblewrap`".to_owned(),
+            })
+        })
+    }
 
     /// Where a command sees a directory.
     fn path_inside(&self, mount: &Mount) -> PathBuf {

@@ -8,5 +8,14 @@ mod platform;
 mod repository;
 
 pub use agentyard_sandbox::lead;
-pub use platform::{TestPlatform, environment_settings, run_settings, sandboxed_run_settings};
+
+/// Answers inside a sandbox that stays.
+///
+/// # Errors
+/// When nobody is at this process's standard input.
+pub fn serve_in_sandbox() -> std::io::Result<()> {
+    agentyard_envd::serve(agentyard_sandbox::STANDING_HOME.into())
+}
+
+pub use platform::{TestPlatform, daemon, environment_settings, run_settings, sandboxed_run_settings};
 pub use repository::{TestRepository, git_in};

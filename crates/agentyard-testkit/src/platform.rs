@@ -7,8 +7,8 @@ use std::time::Duration;
 use agentyard_git::{Git, GitSettings, Identity, Roots, TreeOwner, TreeSettings};
 use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
 use agentyard_sandbox::{
-    Bubblewrap, BubblewrapSettings, Host, Interpreters, LeaderProgram, Limits, Machine, MachineContext,
-    Network, SANDBOX_USER,
+    Bubblewrap, BubblewrapSettings, DaemonProgram, Host, Interpreters, LeaderProgram, Limits, Machine,
+    MachineContext, Network, SANDBOX_USER,
 };
 use agentyard_services::{
     ConfiguredRepo, EnvironmentKind, EnvironmentSettings, ExecutionSettings, RepositorySettings, RunSettings,
@@ -313,6 +313,19 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
+/// The test binary itself, as what answers inside sandboxes that stay: its `main.rs` has a test called `daemon`, which
+/// calls [`serve`](agentyard_envd::serve).
+///
+/// # Panics
+/// When this program cannot be found.
+#[must_use]
+pub fn daemon() -> DaemonProgram {
+    DaemonProgram {
+        program: std::env::current_exe().expect("this program"),
+        arguments: ["--exact", "daemon", "--nocapture"].map(Into::into).to_vec(),
+    }
+}
+
 fn leader() -> LeaderProgram {
     LeaderProgram {
         program: std::env::current_exe().expect("this program"),
@@ -328,6 +341,7 @@ fn leader() -> LeaderProgram {
 pub fn sandboxed_run_settings() -> RunSettings {
     let bubblewrap = Bubblewrap::new(BubblewrapSettings {
         leader: leader(),
+        daemon: daemon(),
         search_path: "/usr/bin:/bin".into(),
         home: None,
         user: (SANDBOX_USER, SANDBOX_USER),

@@ -21,6 +21,7 @@ mod platform;
 mod render;
 mod runtime;
 mod sandboxing;
+mod standing;
 mod telemetry;
 mod tethered;
 
@@ -52,6 +53,11 @@ fn main() -> ExitCode {
         && command == leading::COMMAND
     {
         return leading::run();
+    }
+    if let [_, command] = arguments.as_slice()
+        && command == standing::COMMAND
+    {
+        return standing::run();
     }
     if let [_, command, directory] = arguments.as_slice()
         && command == namespace::TRIAL_COMMAND

@@ -10,7 +10,7 @@ use agentyard_services::ErrorKind;
 
 use crate::config::{self, Config, Environment, SandboxBackend};
 use crate::exit::Failure;
-use crate::leading;
+use crate::{leading, standing};
 
 /// What commands and code run in.
 #[derive(Default)]
@@ -76,6 +76,7 @@ fn bubblewrap(environment: &Environment, config: &Config) -> Result<BubblewrapSe
     let settings = &config.sandbox;
     Ok(BubblewrapSettings {
         leader: leading::program(),
+        daemon: standing::program(),
         search_path: environment.value("PATH").unwrap_or_default().to_owned(),
         home: environment.home().map(ToOwned::to_owned),
         user: (settings.user, settings.user),

@@ -6,6 +6,7 @@ use super::plan::{Argument, Plan, Rlimits, ShownOwners, Source, Stage};
 use super::system::Shown;
 use crate::command::{Access, Command, CommandError, Limits, Network};
 use crate::egress::{EGRESS_PORT, egress_environment};
+use crate::standing::{STANDING_HOME, STANDING_USER};
 
 /// Where the home directory is.
 pub(crate) const HOME: &str = "/home/agent";
@@ -46,6 +47,25 @@ pub(crate) enum Role {
     Command,
     /// A process of ours that makes the same walls anew for each of its children, and is trusted with the means.
     Keeper,
+    /// A daemon that stays, and has no more rights than what it starts.
+    Daemon,
+}
+
+impl Role {
+    /// As whom programs run, and where their home is.
+    pub(crate) fn user(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Command | Self::Keeper => ("agent", HOME),
+            Self::Daemon => (STANDING_USER, STANDING_HOME),
+        }
+    }
+
+    fn shell(self) -> &'static str {
+        match self {
+            Self::Command | Self::Keeper => "/bin/sh",
+            Self::Daemon => "/bin/bash",
+        }
+    }
 }
 
 /// What a keeper may do, in its own user namespace: make namespaces and mounts, give up rights for its children, and
@@ -63,7 +83,7 @@ pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, Command
     ]);
     words.all(&["--hostname", "sandbox", "--cap-drop", "ALL"]);
     match facts.role {
-        Role::Command => {
+        Role::Command | Role::Daemon => {
             words.all(&["--seccomp"]);
             words.push(Argument::Filter);
         }
@@ -74,12 +94,13 @@ pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, Command
         }
     }
     words.system(facts);
-    words.identity(facts.identity);
+    words.identity(facts.identity, facts.role);
     words.all(&["--proc", "/proc", "--dev", "/dev"]);
-    words.memory(command);
+    words.memory(command, facts.role);
     let is_below_mount = |path: &str| {
         let mut mounts = command.mounts.iter();
-        mounts.any(|mount| Path::new(path).starts_with(&mount.at)) || Path::new(path).starts_with(HOME)
+        mounts.any(|mount| Path::new(path).starts_with(&mount.at))
+            || Path::new(path).starts_with(facts.role.user().1)
     };
     words.tools(facts, |path| !is_below_mount(path));
     words.mounts(command, facts)?;
@@ -125,7 +146,7 @@ fn path_text(path: &Path) -> Result<&str, CommandError> {
 
 /// Directories in memory, of which a command cannot have more than it may have of memory as a whole: where they are,
 /// their size and mode.
-pub(crate) fn in_memory(command: &Command) -> Vec<(&'static str, u64, &'static str)> {
+pub(crate) fn in_memory(command: &Command, home: &'static str) -> Vec<(&'static str, u64, &'static str)> {
     let limits = &command.limits;
     let most = limits.memory_bytes.min(limits.disk_bytes);
     let mut directories = vec![
@@ -133,8 +154,8 @@ pub(crate) fn in_memory(command: &Command) -> Vec<(&'static str, u64, &'static s
         ("/dev/shm", most, "1777"),
         ("/run", most.min(RUN_BYTES), "0755"),
     ];
-    if !command.mounts.iter().any(|mount| mount.at == Path::new(HOME)) {
-        directories.push((HOME, most, "0700"));
+    if !command.mounts.iter().any(|mount| mount.at == Path::new(home)) {
+        directories.push((home, most, "0700"));
     }
     directories
 }
@@ -193,12 +214,14 @@ impl Words {
     }
 
     /// Names for the command's user, and for itself.
-    fn identity(&mut self, (user, group): (u32, u32)) {
+    fn identity(&mut self, (user, group): (u32, u32), role: Role) {
+        let (name, home) = role.user();
+        let shell = role.shell();
         let passwd = format!(
-            "root:x:0:0:root:/root:/sbin/nologin\nagent:x:{user}:{group}:agent:{HOME}:/bin/sh\n\
+            "root:x:0:0:root:/root:/sbin/nologin\n{name}:x:{user}:{group}:{name}:{home}:{shell}\n\
              nobody:x:65534:65534:nobody:/:/sbin/nologin\n"
         );
-        let groups = format!("root:x:0:\nagent:x:{group}:\nnogroup:x:65534:\n");
+        let groups = format!("root:x:0:\n{name}:x:{group}:\nnogroup:x:65534:\n");
         let hosts = "127.0.0.1 localhost sandbox\n::1 localhost\n".to_owned();
         self.file(Argument::Text(passwd), "/etc/passwd");
         self.file(Argument::Text(groups), "/etc/group");
@@ -211,8 +234,8 @@ impl Words {
         self.all(&[at]);
     }
 
-    fn memory(&mut self, command: &Command) {
-        for (at, size, mode) in in_memory(command) {
+    fn memory(&mut self, command: &Command, role: Role) {
+        for (at, size, mode) in in_memory(command, role.user().1) {
             self.tmpfs(at, size, mode);
         }
         self.all(&["--dir", "/var"]);

@@ -200,7 +200,7 @@ impl Settings {
         Ok(Self {
             filter: filter.iter().map(|byte| format!("{byte:02x}")).collect(),
             covered: COVERED,
-            temporary: crate::bubblewrap::in_memory(place),
+            temporary: crate::bubblewrap::in_memory(place, crate::bubblewrap::HOME),
             limits: Rlimits::new(limits, counts_by_group),
         })
     }

@@ -11,10 +11,17 @@ mod egress;
 mod host;
 mod interpreter;
 mod podman;
+mod standing;
 mod support;
 
 /// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
 #[test]
 fn leader() {
     let _ = agentyard_sandbox::lead();
+}
+
+/// The program that answers inside sandboxes that stay. Run as a test, it has nobody at its standard input, and ends.
+#[test]
+fn daemon() {
+    let _ = agentyard_envd::serve(agentyard_sandbox::STANDING_HOME.into());
 }

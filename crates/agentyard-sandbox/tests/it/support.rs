@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agentyard_sandbox::{
-    Access, Bubblewrap, BubblewrapSettings, Command, CommandError, Event, Exit, Host, LeaderProgram, Limits,
-    Mount, Network, Running, SANDBOX_USER, Sandbox, Stream,
+    Access, Bubblewrap, BubblewrapSettings, Command, CommandError, DaemonProgram, Event, Exit, Host,
+    LeaderProgram, Limits, Mount, Network, Running, SANDBOX_USER, Sandbox, Stream,
 };
 use tempfile::TempDir;
 
@@ -99,9 +99,18 @@ pub(crate) fn bubblewrap() -> Bubblewrap {
     Bubblewrap::new(settings())
 }
 
+/// This program, as what answers inside sandboxes that stay.
+fn daemon() -> DaemonProgram {
+    DaemonProgram {
+        program: std::env::current_exe().unwrap(),
+        arguments: ["--exact", "daemon", "--nocapture"].map(Into::into).to_vec(),
+    }
+}
+
 pub(crate) fn settings() -> BubblewrapSettings {
     BubblewrapSettings {
         leader: leader(),
+        daemon: daemon(),
         search_path: SEARCH_PATH.into(),
         home: None,
         user: (SANDBOX_USER, SANDBOX_USER),

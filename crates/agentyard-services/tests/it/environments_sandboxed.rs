@@ -23,6 +23,7 @@ fn runs_in_bubblewrap(registries: &[&str]) -> RunSettings {
             program: std::env::current_exe().unwrap(),
             arguments: ["--exact", "leader", "--nocapture"].map(Into::into).to_vec(),
         },
+        daemon: agentyard_testkit::daemon(),
         search_path: "/usr/bin:/bin".into(),
         home: None,
         user: (agentyard_sandbox::SANDBOX_USER, agentyard_sandbox::SANDBOX_USER),

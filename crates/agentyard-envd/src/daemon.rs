@@ -1,0 +1,67 @@
+//! The daemon: what answers inside a sandbox.
+//!
+//! It has no rights that the programs it starts have not, and trusts nobody there: it holds no secret, and what it says
+//! is believed by nobody outside. Whoever reaches it may use it: it listens on nothing, and the one connection that it
+//! has was handed to it.
+
+mod routes;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::PathBuf;
+
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::UnixStream;
+
+/// The version of E2B's daemon whose protocol this is.
+pub const ENVD_VERSION: &str = "0.6.4";
+
+/// The port at which clients expect the daemon.
+pub const ENVD_PORT: u16 = 49983;
+
+/// The port at which clients expect what runs code.
+pub const INTERPRETER_PORT: u16 = 49999;
+
+/// The header that says which port of the sandbox is meant. Other ports lead to what listens there.
+pub const PORT_HEADER: &str = "e2b-sandbox-port";
+
+/// What the daemon is told before anybody else talks to it: `POST /init`.
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Initialization {
+    /// What every program has in its environment beside what the daemon itself has.
+    pub env_vars: BTreeMap<String, String>,
+}
+
+/// Answers at the socket that is this process's standard input, until its other end is closed. Programs start in this
+/// directory, and have the environment of this process.
+///
+/// # Errors
+/// When standard input is no socket, or the connection breaks.
+pub fn serve(home: PathBuf) -> io::Result<()> {
+    let socket = io::stdin().as_fd().try_clone_to_owned()?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(serve_at(socket, home))
+}
+
+async fn serve_at(socket: OwnedFd, home: PathBuf) -> io::Result<()> {
+    let socket = StdUnixStream::from(socket);
+    socket.set_nonblocking(true)?;
+    let connection = TokioIo::new(UnixStream::from_std(socket)?);
+    let daemon = routes::Daemon::new(home);
+    let service = service_fn(move |request| {
+        let daemon = daemon.clone();
+        async move { Ok::<_, std::convert::Infallible>(daemon.answer(request).await) }
+    });
+    http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .serve_connection(connection, service)
+        .await
+        .map_err(io::Error::other)
+}

@@ -1,0 +1,97 @@
+//! One request to a daemon and its answer, over whatever leads to it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Empty, Full};
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// What a request or an answer carries. It may be a stream that never ends.
+pub type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// What becomes of a request.
+pub type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<Response<Body>, Unreachable>> + Send + 'a>>;
+
+/// Leads to a daemon.
+pub trait Exchange: fmt::Debug + Send + Sync {
+    /// Sends a request and waits for the head of the answer. The request's address needs a path only.
+    fn exchange(&self, request: Request<Body>) -> Exchanged<'_>;
+}
+
+/// The daemon did not answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the sandbox did not answer: {reason}")]
+pub struct Unreachable {
+    /// Why, as far as is known.
+    pub reason: String,
+}
+
+/// A body with nothing in it.
+#[must_use]
+pub fn empty() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body that is there as a whole.
+#[must_use]
+pub fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into())
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+/// A daemon at the other end of one connection, over which all requests go at the same time.
+#[derive(Debug, Clone)]
+pub struct Http2 {
+    sender: SendRequest<Body>,
+}
+
+impl Http2 {
+    /// Takes a connection over. The daemon need not be there yet.
+    ///
+    /// # Errors
+    /// When the other end is closed already.
+    pub async fn over(
+        connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Self, Unreachable> {
+        let told = |error: hyper::Error| Unreachable {
+            reason: error.to_string(),
+        };
+        let (sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(connection))
+            .await
+            .map_err(told)?;
+        // It ends with the connection, and with the last sender.
+        tokio::spawn(driver);
+        Ok(Self { sender })
+    }
+}
+
+impl Exchange for Http2 {
+    fn exchange(&self, mut request: Request<Body>) -> Exchanged<'_> {
+        let mut sender = self.sender.clone();
+        Box::pin(async move {
+            let told = |error: hyper::Error| Unreachable {
+                reason: error.to_string(),
+            };
+            let path = request
+                .uri()
+                .path_and_query()
+                .map_or("/", http::uri::PathAndQuery::as_str);
+            // HTTP/2 has no requests without a scheme and an authority.
+            let address = format!("http://sandbox{path}");
+            *request.uri_mut() = address.parse().map_err(|_| Unreachable {
+                reason: format!("{address} is no address"),
+            })?;
+            *request.version_mut() = http::Version::HTTP_2;
+            sender.ready().await.map_err(told)?;
+            let answer = sender.send_request(request).await.map_err(told)?;
+            Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! `filesystem.Filesystem`: files that are looked at, moved, removed and watched. Messages as protocol buffers write them
+//! in JSON. What files hold goes over plain HTTP.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The path of its calls: `/filesystem.Filesystem/Stat`.
+pub const SERVICE: &str = "filesystem.Filesystem";
+
+/// `Stat` and `MakeDir`, which answer with an [`EntryResponse`], and `Remove`, which answers with nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathRequest {
+    /// Where; below the home directory when it is not absolute.
+    pub path: String,
+}
+
+/// `Move`, which answers with an [`EntryResponse`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MoveRequest {
+    /// From where.
+    pub source: String,
+    /// To where.
+    pub destination: String,
+}
+
+/// An entry, as an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EntryResponse {
+    /// The entry.
+    pub entry: Entry,
+}
+
+/// Something in a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// What it is; of a link, what it leads to.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// Its whole path.
+    pub path: String,
+    /// Its length. Written as text, as all numbers of 64 bits.
+    #[serde(with = "text_number")]
+    pub size: i64,
+    /// Its mode.
+    pub mode: u32,
+    /// The same as `ls` shows it.
+    pub permissions: String,
+    /// Whose it is.
+    pub owner: String,
+    /// Of which group.
+    pub group: String,
+    /// When it was changed, as RFC 3339 writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified_time: Option<String>,
+    /// Where it leads, if it is a link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symlink_target: Option<String>,
+    /// What was said about it when it was written.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+    /// Whether it is a link.
+    pub is_symlink: bool,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Kind {
+    /// Something else.
+    #[default]
+    #[serde(rename = "FILE_TYPE_UNSPECIFIED")]
+    Unspecified,
+    /// A file.
+    #[serde(rename = "FILE_TYPE_FILE")]
+    File,
+    /// A directory.
+    #[serde(rename = "FILE_TYPE_DIRECTORY")]
+    Directory,
+    /// A link that leads nowhere.
+    #[serde(rename = "FILE_TYPE_SYMLINK")]
+    Symlink,
+}
+
+/// `ListDir`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ListRequest {
+    /// Where.
+    pub path: String,
+    /// How deep; 1 is the directory itself.
+    pub depth: u32,
+}
+
+/// What `ListDir` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ListResponse {
+    /// What is there.
+    pub entries: Vec<Entry>,
+}
+
+/// `WatchDir`, which answers with [`WatchMessage`]s, and `CreateWatcher`, which answers with a [`Watcher`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WatchRequest {
+    /// Which directory.
+    pub path: String,
+    /// Whether those below it too.
+    pub recursive: bool,
+    /// Whether to tell of what changed as a whole.
+    pub include_entry: bool,
+    /// Whether a network's file systems may be watched.
+    pub allow_network_mounts: bool,
+}
+
+/// One message of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchMessage {
+    /// What happened.
+    pub event: WatchEvent,
+}
+
+/// What happens while a directory is watched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WatchEvent {
+    /// It is watched from now on.
+    Start {},
+    /// Something changed.
+    Filesystem(Box<Change>),
+    /// Nothing, so that nobody thinks the connection dead.
+    Keepalive {},
+}
+
+/// Something that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Change {
+    /// Where, below the directory that is watched.
+    pub name: String,
+    /// How.
+    #[serde(rename = "type")]
+    pub kind: ChangeKind,
+    /// What is there now, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Entry>,
+}
+
+/// How something changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum ChangeKind {
+    /// Somehow.
+    #[default]
+    #[serde(rename = "EVENT_TYPE_UNSPECIFIED")]
+    Unspecified,
+    /// It is new.
+    #[serde(rename = "EVENT_TYPE_CREATE")]
+    Create,
+    /// It holds something else.
+    #[serde(rename = "EVENT_TYPE_WRITE")]
+    Write,
+    /// It is gone.
+    #[serde(rename = "EVENT_TYPE_REMOVE")]
+    Remove,
+    /// It is elsewhere.
+    #[serde(rename = "EVENT_TYPE_RENAME")]
+    Rename,
+    /// Others may use it.
+    #[serde(rename = "EVENT_TYPE_CHMOD")]
+    Chmod,
+}
+
+/// What `CreateWatcher` answers; also `GetWatcherEvents`, which answers with [`Changes`], and `RemoveWatcher`, which
+/// answers with nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Watcher {
+    /// By what it is found again.
+    pub watcher_id: String,
+}
+
+/// What changed since it was asked for last.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Changes {
+    /// In order.
+    pub events: Vec<Change>,
+}
+
+/// Numbers of 64 bits, which JSON's readers often cannot hold: written as text, read as either.
+mod text_number {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(number: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+        match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::Number(number) => number.as_i64(),
+            serde_json::Value::String(text) => text.parse().ok(),
+            _ => None,
+        }
+        .ok_or_else(|| serde::de::Error::custom("not a number of 64 bits"))
+    }
+}
