@@ -149,7 +149,11 @@ impl<'a> Merge<'a> {
                 let versions = self.at(from);
                 versions.base = None;
                 versions.sides[side] = None;
-                self.at(to).known = Some(CollisionKind::Mode);
+                let versions = self.at(to);
+                // Where both sides have the same at the new path, git has settled that path before it gets here.
+                if versions.sides[0] != versions.sides[1] {
+                    versions.known = Some(CollisionKind::Mode);
+                }
             }
             Some(theirs) => {
                 self.paths.remove(from);

@@ -323,6 +323,25 @@ fn a_submodule_that_both_moved_is_in_conflict() {
 }
 
 #[test]
+fn a_file_that_both_moved_alike_does_not_conflict_where_one_put_a_submodule_in_its_old_place() {
+    let yard = branches(&[]);
+    for branch in ["ours", "theirs"] {
+        yard.git(&["checkout", "--quiet", "-b", branch, "main"]);
+        yard.git(&["mv", "file", "moved"]);
+        yard.commit(branch);
+    }
+    let submodule = format!("160000,{},file", "a".repeat(40));
+    yard.git(&["update-index", "--add", "--cacheinfo", &submodule]);
+    yard.git(&["commit", "--quiet", "--amend", "--no-edit"]);
+    yard.git(&["checkout", "--quiet", "--force", "main"]);
+    assert_eq!(told(&forecast(&yard, &["ours", "theirs"], None).pairs), []);
+    assert!(
+        !yard.git(&["merge-tree", "ours", "theirs"]).is_empty(),
+        "git agrees"
+    );
+}
+
+#[test]
 fn a_contender_that_cannot_be_read_is_left_out() {
     let (one, two) = (lines(Some((0, "a"))), lines(Some((0, "b"))));
     let yard = branches(&[("one", &[("file", &one)]), ("two", &[("file", &two)])]);
