@@ -150,7 +150,8 @@ impl<'a> Merge<'a> {
                 versions.base = None;
                 versions.sides[side] = None;
                 let versions = self.at(to);
-                // Where both sides have the same at the new path, git has settled that path before it gets here.
+                // Where both sides have the same at the new path, git has settled that path before it gets here. Where
+                // they have different files there, git takes one and loses the other: that is a conflict to us.
                 if versions.sides[0] != versions.sides[1] {
                     versions.known = Some(CollisionKind::Mode);
                 }
