@@ -4,7 +4,15 @@
 //! is believed by nobody outside. Whoever reaches it may use it: it listens on nothing, and the one connection that it
 //! has was handed to it.
 
+mod calls;
+mod environment;
+mod files;
+mod interpreter;
+mod ports;
+mod processes;
 mod routes;
+mod streams;
+mod user;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,6 +20,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 
+use http::Request;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -55,8 +66,9 @@ async fn serve_at(socket: OwnedFd, home: PathBuf) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     let connection = TokioIo::new(UnixStream::from_std(socket)?);
     let daemon = routes::Daemon::new(home);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let daemon = daemon.clone();
+        let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
         async move { Ok::<_, std::convert::Infallible>(daemon.answer(request).await) }
     });
     http2::Builder::new(TokioExecutor::new())
