@@ -107,9 +107,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_compressed_comes_out_as_it_was() {
-        let content: Vec<u8> = (0..300_000_u32)
-            .map(|number| (number * number % 251) as u8)
-            .collect();
+        let content: Vec<u8> = (0..300_000_u32).map(|number| (number % 251) as u8).collect();
         assert_eq!(read("gzip", compressed(&content)).await.unwrap(), content);
         assert_eq!(read("identity", content.clone()).await.unwrap(), content);
         let twice = [compressed(b"one"), compressed(b"two")].concat();
