@@ -10,6 +10,7 @@
 mod command_line;
 mod corpus;
 mod credentials;
+mod e2b;
 mod faults;
 mod generated;
 mod git_host;
