@@ -10,7 +10,7 @@ await withSandbox(
     execution = await sandbox.runCode('[1][7]')
     same('an exception', [execution.error.name, execution.error.value], ['IndexError', 'list index out of range'])
     holds('with its traceback', execution.error.traceback.includes('IndexError'), execution.error)
-    same('variables', (await sandbox.runCode('import os; os.environ["OWN"]', { envs: { OWN: 'mine' } })).text, "'mine'")
+    same('variables', (await sandbox.runCode('import os; os.environ["OWN"]', { envs: { OWN: 'mine' } })).text, 'mine')
 
     const told = []
     await sandbox.runCode('print("a")\ndisplay("shown")\n1/0', {
@@ -18,11 +18,11 @@ await withSandbox(
       onResult: (result) => void told.push(result.text),
       onError: (error) => void told.push(error.name),
     })
-    same('callbacks', told, ['a\n', "'shown'", 'ZeroDivisionError'])
+    same('callbacks', told, ['a\n', 'shown', 'ZeroDivisionError'])
 
     await sandbox.files.makeDir('/workspace/project')
     const context = await sandbox.createCodeContext({ cwd: '/workspace/project' })
-    same('a context of its own', (await sandbox.runCode('import os\nmine = 1\nos.getcwd()', { context })).text, "'/workspace/project'")
+    same('a context of its own', (await sandbox.runCode('import os\nmine = 1\nos.getcwd()', { context })).text, '/workspace/project')
     same('contexts share nothing', (await sandbox.runCode('mine')).error.name, 'NameError')
     holds('they are listed', (await sandbox.listCodeContexts()).some((one) => one.id === context.id))
     await sandbox.restartCodeContext(context)
