@@ -192,6 +192,11 @@ impl Feed {
         });
     }
 
+    /// Whether it has ended, or nobody reads it any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.frames.is_closed() || self.ending.borrow().is_some()
+    }
+
     /// Waits until nobody reads the stream any more.
     pub(super) async fn gone(&self) {
         self.frames.closed().await;
