@@ -37,17 +37,17 @@ SAID = "measured\n"
 
 def main():
     options = parse_arguments()
-    groups = control_groups()
+    groups, running = control_groups(), processes()
     with tempfile.TemporaryDirectory(prefix="e2b-", dir=options.work) as work:
         yard = Yard(options.binary, work, options.settings)
         try:
             figures = measure(yard, options.count)
             figures.update(asyncio.run(measure_many(yard)))
-            left = yard.left()
+            left = yard.listed()
         finally:
             yard.close()
         left += yard.left_on_disk()
-    left += sorted(control_groups() - groups)
+    left += sorted(control_groups() - groups) + sorted(processes() - running)
     figures["left behind"] = {"count": len(left)}
     print(report(figures))
     for thing in left:
@@ -93,37 +93,13 @@ class Yard:
         self.url = f"http://127.0.0.1:{self.port}"
         os.environ.update(E2B_API_KEY=self.key, E2B_API_URL=self.url, E2B_SANDBOX_URL=self.url)
 
-    def left(self):
-        """What the sandboxes have left of themselves while the server still runs."""
+    def listed(self):
+        """Sandboxes that are still there."""
         listed = []
         pages = e2b.Sandbox.list()
         while pages.has_next:
             listed += [f"the sandbox {info.sandbox_id}" for info in pages.next_items()]
-        # Ends are told before the last of a sandbox is gone.
-        deadline = time.monotonic() + 10
-        while (running := self.descendants()) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        return listed + [f"the process {process}" for process in running]
-
-    def descendants(self):
-        """Processes below the server that belong to a sandbox: spares wait for the next one, and are no such."""
-        parents, commands = {}, {}
-        for entry in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
-                    parents[int(entry)] = int(file.read().rpartition(")")[2].split()[1])
-                with open(f"/proc/{entry}/cmdline", encoding="utf-8", errors="replace") as file:
-                    commands[int(entry)] = file.read().replace("\0", " ")
-            except OSError:
-                continue  # It ended while we looked.
-        below = []
-        for process in parents:
-            ancestor = process
-            while ancestor not in (0, self.server.pid):
-                ancestor = parents.get(ancestor, 0)
-            if ancestor == self.server.pid and process != self.server.pid and "answer-in-sandbox" in commands.get(process, ""):
-                below.append(commands[process])
-        return below
+        return listed
 
     def left_on_disk(self):
         """What is left below the directories of sandboxes after the server has stopped."""
@@ -132,6 +108,20 @@ class Yard:
     def close(self):
         self.server.terminate()
         self.server.wait(30)
+
+
+def processes():
+    """Those that belong to sandboxes, as far as they can be told by how they were started."""
+    found = set()
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/cmdline", encoding="utf-8", errors="replace") as file:
+                command = file.read().replace("\0", " ")
+        except OSError:
+            continue  # It ended while we looked.
+        if "answer-in-sandbox" in command or command.startswith("bwrap"):
+            found.add(f"the process {entry}: {command[:80]}")
+    return found
 
 
 def control_groups():
