@@ -122,7 +122,8 @@ pub struct WatchRequest {
 /// One message of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchMessage {
-    /// What happened.
+    /// What happened. In JSON the kind itself is the field's name.
+    #[serde(flatten)]
     pub event: WatchEvent,
 }
 

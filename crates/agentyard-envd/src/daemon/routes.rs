@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use http::{Method, Request, Response, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 
 use super::environment::Environment;
 use super::files::Files;
 use super::processes::Processes;
 use super::{
-    ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes, user,
+    ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes, streams,
+    user,
 };
-use crate::connect::{Code, Fault};
+use crate::connect::{Code, Fault, STREAM};
 use crate::exchange::{Body, empty};
 use crate::{filesystem, process};
 
@@ -65,7 +67,7 @@ impl Daemon {
             _ => {}
         }
         if let Err(fault) = user::check(request.headers()) {
-            return calls::refused(&fault);
+            return refused(request.headers(), fault);
         }
         let path = request.uri().path();
         if path == "/files" {
@@ -77,9 +79,19 @@ impl Daemon {
                 let method = method.to_owned();
                 return files::answer(self, &method, request).await;
             }
-            _ => return calls::refused(&unknown(path)),
+            _ => return refused(request.headers(), unknown(path)),
         };
         processes::answer(self, &method, request).await
+    }
+}
+
+/// Refuses a call in its own way: of a stream, clients read only what its last frame says.
+fn refused(headers: &HeaderMap, fault: Fault) -> Response<Body> {
+    let is_stream = headers.get(CONTENT_TYPE).is_some_and(|kind| kind == STREAM);
+    if is_stream {
+        streams::refused(fault)
+    } else {
+        calls::refused(&fault)
     }
 }
 

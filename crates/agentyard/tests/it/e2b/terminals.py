@@ -66,9 +66,9 @@ async def sizes(pty):
     await terminal.type("echo $TERM-$MARK-$(pwd); test -t 0 && echo is a term''inal\n")
     await terminal.shows("it has kind, variables and directory", b"xterm-256color-me-/tmp")
     await terminal.shows("it is one", b"is a terminal")
-    await terminal.type("sleep 1000\n")
+    await terminal.type("(trap \"echo inter''rupted; exit\" INT; echo sta''rted; sleep 1000)\n")
+    await terminal.shows("a program runs in it", b"started")
     await terminal.type("\x03")
-    await terminal.type("echo inter''rupted\n")
     await terminal.shows("Ctrl-C interrupts", b"interrupted")
     if IS_ASYNC:
         async with pty.stream_input(terminal.handle.pid) as stream:
