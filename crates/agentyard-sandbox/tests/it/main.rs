@@ -17,6 +17,7 @@ mod podman;
 #[expect(dead_code, reason = "others use the rest")]
 mod sandbox_suite;
 mod standing;
+mod standing_files;
 mod suite;
 mod support;
 
