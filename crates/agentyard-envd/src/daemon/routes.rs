@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::{Method, Request, Response, StatusCode};
 
 use super::environment::Environment;
+use super::interpreter::Contexts;
 use super::processes::Processes;
 use super::{
     ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes, user,
@@ -25,6 +26,7 @@ pub(super) struct Inner {
     /// What programs have in their environment beside what this process has.
     pub(super) environment: Environment,
     pub(super) processes: Processes,
+    pub(super) contexts: Contexts,
 }
 
 impl std::ops::Deref for Daemon {
@@ -41,6 +43,7 @@ impl Daemon {
             home,
             environment: Environment::default(),
             processes: Processes::default(),
+            contexts: Contexts::default(),
         }))
     }
 
