@@ -147,12 +147,16 @@ async fn restart(daemon: &Daemon, id: &str) -> Result<Response<Body>, Fault> {
     Ok(done(StatusCode::NO_CONTENT))
 }
 
-/// The language with this name, if there is a program for it; Python when nobody says more.
+/// The language with this name, if there is a program for it; Python when nobody says more. Almost every sandbox has
+/// that, so nobody looks for it first.
 async fn language(daemon: &Daemon, name: Option<&str>) -> Result<Language, Fault> {
     let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
         return Ok(Language::Python);
     };
     let found = Language::named(name);
+    if found == Some(Language::Python) {
+        return Ok(Language::Python);
+    }
     let available = available(daemon).await;
     found
         .filter(|language| available.contains(language))
