@@ -1,5 +1,6 @@
 //! Sandboxes that stay: what only those of this machine do.
 
+mod code;
 mod reach;
 mod server;
 

@@ -79,11 +79,7 @@ impl Language {
                 // Node cannot move a descriptor away from what the programs that it starts inherit.
                 let mut command = new_command("sh");
                 command.args(["-c", "exec node -e \"$0\" -- \"$@\" 3<&0 </dev/null"]);
-                command.args([
-                    JAVASCRIPT_BOOT,
-                    &JAVASCRIPT_KERNEL.len().to_string(),
-                    self.name(),
-                ]);
+                command.args([JAVASCRIPT_BOOT, &JAVASCRIPT_KERNEL.len().to_string(), self.name()]);
                 command
             }
             Self::Bash => {
@@ -122,7 +118,10 @@ impl Language {
 
     /// Whether code in it can have a variable with this name.
     pub(super) fn can_name(self, variable: &str) -> bool {
-        let is_word = |text: &str| text.chars().all(|each| each.is_ascii_alphanumeric() || each == '_');
+        let is_word = |text: &str| {
+            text.chars()
+                .all(|each| each.is_ascii_alphanumeric() || each == '_')
+        };
         self != Self::Bash || is_word(variable) && !variable.starts_with(|first: char| first.is_ascii_digit())
     }
 }

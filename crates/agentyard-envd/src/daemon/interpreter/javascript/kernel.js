@@ -90,7 +90,7 @@ function prepared(source) {
 function withoutTypes(source) {
   if (!modules.stripTypeScriptTypes) {
     const error = new Error(
-      `the node in this sandbox (${process.version}) cannot run TypeScript: it takes node 22.13 or later; use javascript`,
+      `the node of this sandbox, ${process.version}, cannot run TypeScript, which takes 22.13 or later; use javascript`,
     );
     error.name = "TypeScriptUnavailable";
     error.stack = "";
@@ -149,7 +149,7 @@ async function run(source) {
     report(value, details, text);
   } else if (value !== undefined) {
     const shown = typeof value === "string" ? value : util.inspect(value, { depth: 6, maxStringLength: 1 << 20 });
-    send("result", "main", "text", shown);
+    send("shown", "main", "text", shown);
   }
 }
 
@@ -204,7 +204,9 @@ Object.defineProperties(globalThis, {
   require: { value: modules.createRequire(path.join(process.cwd(), "cell.js")), writable: true },
 });
 process.argv.length = 1;
-process.on("SIGINT", () => interrupt?.(Object.assign(new Error("the execution was interrupted"), { name: "Interrupted" })));
+process.on("SIGINT", () => {
+  interrupt?.(Object.assign(new Error("the execution was interrupted"), { name: "Interrupted" }));
+});
 process.on("uncaughtException", (error) => console.error("Uncaught", error));
 process.on("unhandledRejection", (error) => console.error("Uncaught (in promise)", error));
 

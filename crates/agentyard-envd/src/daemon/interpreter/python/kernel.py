@@ -183,7 +183,9 @@ def publish(bundle, main=False):
             continue
         fields += [name, shown]
     flush()
-    socket.send("result", "main" if main else "display", *fields, answered=True)
+    # What is printed next is to come after it. A thread cannot wait for that: the socket is read by the main one.
+    waits = _thread.get_ident() == MAIN_THREAD
+    socket.send("result" if waits else "shown", "main" if main else "display", *fields, answered=waits)
 
 
 def display(*values, raw=False, **_options):
@@ -369,10 +371,14 @@ namespace.update(__builtins__=builtins, display=display, In=[""], Out={}, _="", 
 builtins.display = display
 builtins.input = no_input
 for stream in (sys.stdout, sys.stderr):
-    stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True, write_through=False)
 sys.meta_path.insert(0, LateParts())
 sys.argv = [""]
 
-while True:
-    code, *pairs = (field.decode("utf-8", "replace") for field in socket.receive())
-    execute(code, dict(zip(pairs[::2], pairs[1::2])))
+try:
+    while True:
+        code, *pairs = (field.decode("utf-8", "replace") for field in socket.receive())
+        execute(code, dict(zip(pairs[::2], pairs[1::2])))
+except OSError:
+    # The cell has closed the socket.
+    os._exit(1)
