@@ -176,8 +176,6 @@ pub struct Snapshot {
     pub sandbox: SandboxId,
     /// The template that that was made from, in the end.
     pub template: String,
-    /// Whether its files are all there.
-    pub is_complete: bool,
     /// When it was made.
     pub created_at: Timestamp,
 }
