@@ -15,6 +15,7 @@ mod bubblewrap;
 mod cgroups;
 mod command;
 mod egress;
+mod grounds;
 mod host;
 mod interpreter;
 mod leader;
@@ -34,6 +35,7 @@ pub use egress::{
     Addresses, Denied, EGRESS_PORT, Egress, EgressBounds, EgressSettings, InvalidEgress, Serving,
     egress_environment,
 };
+pub use grounds::{CopyWay, Grounds, GroundsError};
 pub use host::Host;
 pub use interpreter::{
     Code, ColdCall, Frame, Interpreted, Interpreters, NotWarm, Outcome, Raised, Report, Script,

@@ -13,6 +13,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::command::{EndCause, Limits, Usage};
 use disk::Disk;
+pub(crate) use disk::held_bytes;
 
 /// How often it is looked.
 const INTERVAL: Duration = Duration::from_millis(50);

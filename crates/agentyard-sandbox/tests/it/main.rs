@@ -8,6 +8,7 @@
 
 mod bubblewrap;
 mod egress;
+mod grounds;
 mod host;
 mod interpreter;
 mod podman;
