@@ -68,6 +68,8 @@ pub struct Lifecycle {
     pub auto_pause: bool,
     /// While it is paused, whoever talks to it wakes it.
     pub auto_resume: bool,
+    /// When it is paused because its time is up, only its files are kept.
+    pub files_only: bool,
 }
 
 /// Whom a sandbox may talk to, and who may talk to it, as its owner said it.
@@ -107,8 +109,12 @@ pub struct Sandbox {
     pub lifecycle: Lifecycle,
     /// Whom it may talk to.
     pub network: SandboxNetwork,
-    /// The process that has it in memory.
-    pub keeper: Option<String>,
+    /// From which image it is made, where sandboxes are made from images.
+    pub image: Option<String>,
+    /// Where its files are: a directory that one process at a time uses.
+    pub keeper: String,
+    /// Whether its processes are there, also while it is paused.
+    pub in_memory: bool,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it last began to run.
@@ -130,6 +136,8 @@ pub struct NewSandbox {
     pub owner: String,
     /// From what it is made.
     pub template: String,
+    /// From which image, where sandboxes are made from images.
+    pub image: Option<String>,
     /// What its owner noted on it.
     pub metadata: BTreeMap<String, String>,
     /// What every program in it has in its environment; it is sealed before it is written.
@@ -138,7 +146,7 @@ pub struct NewSandbox {
     pub lifecycle: Lifecycle,
     /// Whom it may talk to.
     pub network: SandboxNetwork,
-    /// The process that will have it in memory.
+    /// Where its files are going to be.
     pub keeper: String,
     /// When its time is up.
     pub ends_at: Timestamp,
@@ -157,6 +165,10 @@ pub struct SandboxFilter {
     pub states: Vec<SandboxState>,
     /// Those with all of this noted on them.
     pub metadata: BTreeMap<String, String>,
+    /// Those made from this template.
+    pub template: Option<String>,
+    /// Those that began to run at this instant or later.
+    pub since: Option<Timestamp>,
     /// The oldest first, and not the newest.
     pub oldest_first: bool,
 }
@@ -176,6 +188,10 @@ pub struct Snapshot {
     pub sandbox: SandboxId,
     /// The template that that was made from, in the end.
     pub template: String,
+    /// The image that that was made from, where sandboxes are made from images.
+    pub image: Option<String>,
+    /// Where its files are.
+    pub keeper: String,
     /// When it was made.
     pub created_at: Timestamp,
 }

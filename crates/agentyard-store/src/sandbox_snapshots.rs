@@ -20,18 +20,11 @@ impl<'a> SandboxSnapshots<'a> {
         Self { store }
     }
 
-    /// Writes down that a snapshot is going to be made, by this process. None, when the tenant has as many as it may
-    /// have.
+    /// Writes down that a snapshot is going to be made. None, when the tenant has as many as it may have.
     ///
     /// # Errors
     /// When there is one of this name, or it cannot be written.
-    pub async fn create(
-        self,
-        new: &Snapshot,
-        keeper: &str,
-        most: u32,
-        event: &AuditEvent,
-    ) -> Result<Option<()>> {
+    pub async fn create(self, new: &Snapshot, most: u32, event: &AuditEvent) -> Result<Option<()>> {
         const ATTEMPT: &str = "make a snapshot";
         let mut transaction = self.store.begin(ATTEMPT).await?;
         // The first thing that happens: nobody else decides about snapshots of this tenant until the end.
@@ -47,8 +40,8 @@ impl<'a> SandboxSnapshots<'a> {
         }
         let query = Query::new(
             ATTEMPT,
-            "INSERT INTO sandbox_snapshots (id, tenant_id, owner, name, sandbox, template, state, keeper, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, 'making', $7, $8)",
+            "INSERT INTO sandbox_snapshots (id, tenant_id, owner, name, sandbox, template, state, image, keeper, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, 'making', $7, $8, $9)",
         )
         .bind(new.id)
         .bind(new.tenant)
@@ -56,7 +49,8 @@ impl<'a> SandboxSnapshots<'a> {
         .bind(new.name.as_deref())
         .bind(new.sandbox)
         .bind(text::key(ATTEMPT, &new.template)?)
-        .bind(keeper)
+        .bind(new.image.as_deref())
+        .bind(new.keeper.as_str())
         .bind(new.created_at);
         let name = new.name.as_deref().unwrap_or_default();
         transaction
@@ -74,7 +68,7 @@ impl<'a> SandboxSnapshots<'a> {
     pub async fn completed(self, id: SnapshotId) -> Result<()> {
         let query = Query::new(
             "note that a snapshot is complete",
-            "UPDATE sandbox_snapshots SET state = 'complete', keeper = NULL WHERE id = $1",
+            "UPDATE sandbox_snapshots SET state = 'complete' WHERE id = $1",
         )
         .bind(id);
         self.execute(query).await
@@ -96,7 +90,7 @@ impl<'a> SandboxSnapshots<'a> {
         row.as_ref().map(snapshot).transpose()
     }
 
-    /// The snapshots of a tenant, or of one sandbox of it, newest first.
+    /// The snapshots of a tenant, or only those of one sandbox or name, newest first.
     ///
     /// # Errors
     /// When the cursor is not one of this list, or the database cannot be read.
@@ -104,12 +98,16 @@ impl<'a> SandboxSnapshots<'a> {
         self,
         tenant: TenantId,
         of: Option<SandboxId>,
+        name: Option<&str>,
         page: &PageRequest,
     ) -> Result<Page<Snapshot>> {
         let limit = page.limit.clamp(1, MAX_PAGE_SIZE);
         let mut query = selection(" WHERE state = 'complete' AND tenant_id = ").push_value(tenant);
         if let Some(sandbox) = of {
             query = query.push(" AND sandbox = ").push_value(sandbox);
+        }
+        if let Some(name) = name {
+            query = query.push(" AND name = ").push_value(name);
         }
         if let Some(cursor) = &page.cursor {
             let (at, id) = place(cursor)?;
@@ -133,20 +131,17 @@ impl<'a> SandboxSnapshots<'a> {
         }))
     }
 
-    /// Notes that a snapshot is about to be removed by this process. Nobody finds it from now on. Says whether it was
-    /// there.
+    /// Notes that a snapshot is about to be removed, and nobody finds it from now on. Says whether that was news.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub async fn removing(self, id: SnapshotId, keeper: &str, event: &AuditEvent) -> Result<bool> {
+    pub async fn removing(self, id: SnapshotId, event: &AuditEvent) -> Result<bool> {
         const ATTEMPT: &str = "begin to remove a snapshot";
         let query = Query::new(
             ATTEMPT,
-            "UPDATE sandbox_snapshots SET state = 'removing', name = NULL, keeper = $2 \
-             WHERE id = $1 AND state = 'complete'",
+            "UPDATE sandbox_snapshots SET state = 'removing', name = NULL WHERE id = $1 AND state = 'complete'",
         )
-        .bind(id)
-        .bind(keeper);
+        .bind(id);
         let mut transaction = self.store.begin(ATTEMPT).await?;
         if transaction.execute(&query).await? == 0 {
             return Ok(false);
@@ -156,19 +151,19 @@ impl<'a> SandboxSnapshots<'a> {
         Ok(true)
     }
 
-    /// The snapshots of all tenants that are being made or removed: now, or when their process died. Each with that
-    /// process.
+    /// The snapshots of all tenants whose files are there, each with whether it is complete.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn unfinished(self) -> Result<Vec<(SnapshotId, String)>> {
+    pub async fn of_keeper(self, keeper: &str) -> Result<Vec<(SnapshotId, bool)>> {
         let query = Query::new(
             "look up snapshots",
-            "SELECT id, keeper FROM sandbox_snapshots WHERE keeper IS NOT NULL ORDER BY id LIMIT 10000",
-        );
+            "SELECT id, state FROM sandbox_snapshots WHERE keeper = $1 ORDER BY id LIMIT 10000",
+        )
+        .bind(keeper);
         let rows = self.store.fetch(&query).await?;
         rows.iter()
-            .map(|row| Ok((row.parsed("id")?, row.text("keeper")?)))
+            .map(|row| Ok((row.parsed("id")?, row.text("state")? == "complete")))
             .collect()
     }
 
@@ -191,7 +186,7 @@ impl<'a> SandboxSnapshots<'a> {
 fn selection(condition: &'static str) -> Query {
     Query::new(
         "look up snapshots",
-        "SELECT id, tenant_id, owner, name, sandbox, template, created_at FROM sandbox_snapshots",
+        "SELECT id, tenant_id, owner, name, sandbox, template, image, keeper, created_at FROM sandbox_snapshots",
     )
     .push(condition)
 }
@@ -215,6 +210,8 @@ fn snapshot(row: &Row) -> Result<Snapshot> {
         name: row.optional_text("name")?,
         sandbox: row.parsed("sandbox")?,
         template: row.text("template")?,
+        image: row.optional_text("image")?,
+        keeper: row.text("keeper")?,
         created_at: row.timestamp("created_at")?,
     })
 }

@@ -1,5 +1,6 @@
 //! Sandboxes that stay. A row is written before anything is done on disk, and removed after the last of it is gone; it
-//! names the process that has the sandbox in memory, so that others know what they find of a process that died.
+//! names the directory that holds the files, which one process at a time uses: whoever does so next knows what to do about
+//! what the one before left behind.
 
 mod creating;
 mod tokens;
@@ -76,6 +77,11 @@ impl<'a> Sandboxes<'a> {
                 false => &filter.states,
             };
             states.contains(&sandbox.state)
+                && filter.since.is_none_or(|since| sandbox.started_at >= since)
+                && filter
+                    .template
+                    .as_ref()
+                    .is_none_or(|template| *template == sandbox.template)
                 && filter
                     .metadata
                     .iter()
@@ -93,7 +99,7 @@ impl<'a> Sandboxes<'a> {
         }))
     }
 
-    /// The sandboxes of all tenants that a process has in memory, or had.
+    /// The sandboxes of all tenants whose files are there.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -105,18 +111,14 @@ impl<'a> Sandboxes<'a> {
         self.all(&query).await
     }
 
-    /// The processes that have sandboxes in memory, or had.
+    /// The sandboxes of all tenants that callers can find.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn keepers(self) -> Result<Vec<String>> {
-        let query = Query::new(
-            "look up who keeps sandboxes",
-            "SELECT DISTINCT keeper FROM sandboxes WHERE keeper IS NOT NULL ORDER BY keeper LIMIT ",
-        )
-        .push_value(MAX_ROWS);
-        let rows = self.store.fetch(&query).await?;
-        rows.iter().map(|row| row.text("keeper")).collect()
+    pub async fn visible(self) -> Result<Vec<Sandbox>> {
+        let query =
+            selection(" WHERE state IN ('running', 'paused') ORDER BY id LIMIT ").push_value(MAX_ROWS);
+        self.all(&query).await
     }
 
     /// What every program in a sandbox has in its environment.
@@ -181,47 +183,40 @@ impl<'a> Sandboxes<'a> {
         self.change(query, Some(event), false).await
     }
 
-    /// Notes that a sandbox is paused, and which process still has it in memory, if one has. None, when it did not run.
+    /// Notes that a sandbox is paused, and whether its processes are still there. None, when it did not run.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub async fn paused(
-        self,
-        id: SandboxId,
-        keeper: Option<&str>,
-        event: &AuditEvent,
-    ) -> Result<Option<Sandbox>> {
+    pub async fn paused(self, id: SandboxId, in_memory: bool, event: &AuditEvent) -> Result<Option<Sandbox>> {
         let query = Query::new(
             "note that a sandbox is paused",
-            "UPDATE sandboxes SET state = 'paused', paused_at = $2, keeper = $3 \
+            "UPDATE sandboxes SET state = 'paused', paused_at = $2, in_memory = $3 \
              WHERE id = $1 AND state = 'running' RETURNING ",
         )
         .bind(id)
         .bind(self.store.now())
-        .bind(keeper);
+        .bind(in_memory);
         self.change(query, Some(event), true).await
     }
 
-    /// Takes a paused sandbox over to run it again, unless another process has it. None, when it was not free.
+    /// Notes that a paused sandbox runs again. None, when it was not paused.
     ///
     /// # Errors
     /// When it cannot be written.
     pub async fn resumed(
         self,
         id: SandboxId,
-        keeper: &str,
         ends_at: Timestamp,
         event: &AuditEvent,
     ) -> Result<Option<Sandbox>> {
         let query = Query::new(
             "note that a sandbox runs again",
-            "UPDATE sandboxes SET state = 'running', paused_at = NULL, started_at = $2, ends_at = $3, keeper = $4 \
-             WHERE id = $1 AND state = 'paused' AND (keeper IS NULL OR keeper = $4) RETURNING ",
+            "UPDATE sandboxes SET state = 'running', paused_at = NULL, started_at = $2, ends_at = $3, \
+             in_memory = 1 WHERE id = $1 AND state = 'paused' RETURNING ",
         )
         .bind(id)
         .bind(self.store.now())
-        .bind(ends_at)
-        .bind(keeper);
+        .bind(ends_at);
         self.change(query, Some(event), false).await
     }
 
@@ -244,19 +239,18 @@ impl<'a> Sandboxes<'a> {
         self.change(query, Some(event), false).await
     }
 
-    /// Notes that what is left of a sandbox is about to be removed, by this process. Nobody finds it from now on. Says
-    /// whether it was there.
+    /// Notes that what is left of a sandbox is about to be removed, and nobody finds it from now on. Says
+    /// whether that was news.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub async fn ending(self, id: SandboxId, keeper: &str, event: &AuditEvent) -> Result<bool> {
+    pub async fn ending(self, id: SandboxId, event: &AuditEvent) -> Result<bool> {
         let query = Query::new(
             "begin to remove a sandbox",
-            "UPDATE sandboxes SET state = 'ending', keeper = $2, idempotency_key = NULL \
+            "UPDATE sandboxes SET state = 'ending', idempotency_key = NULL \
              WHERE id = $1 AND state <> 'ending' RETURNING ",
         )
-        .bind(id)
-        .bind(keeper);
+        .bind(id);
         Ok(self.change(query, Some(event), false).await?.is_some())
     }
 
@@ -271,14 +265,14 @@ impl<'a> Sandboxes<'a> {
         transaction.commit(query.attempt()).await
     }
 
-    /// Notes that a process has paused sandboxes in memory no longer, and takes over the others that it left.
+    /// Notes that the processes of the paused sandboxes there are gone.
     ///
     /// # Errors
     /// When it cannot be written.
     pub async fn let_go(self, keeper: &str) -> Result<()> {
         let query = Query::new(
-            "let go of paused sandboxes",
-            "UPDATE sandboxes SET keeper = NULL WHERE keeper = $1 AND state = 'paused'",
+            "note that sandboxes are out of memory",
+            "UPDATE sandboxes SET in_memory = 0 WHERE keeper = $1 AND state = 'paused'",
         )
         .bind(keeper);
         let mut transaction = self.store.begin(query.attempt()).await?;
@@ -318,8 +312,8 @@ impl<'a> Sandboxes<'a> {
 const MAX_ROWS: u32 = 10_000;
 
 /// The columns of which [`sandbox`] makes one.
-const COLUMNS: &str = "id, tenant_id, owner, template, state, metadata, auto_pause, auto_resume, network, keeper, \
-     created_at, started_at, ends_at, paused_at";
+const COLUMNS: &str = "id, tenant_id, owner, template, state, metadata, auto_pause, auto_resume, files_only, \
+     network, image, keeper, in_memory, created_at, started_at, ends_at, paused_at";
 
 fn selection(condition: &'static str) -> Query {
     Query::new("look up sandboxes", "SELECT ")
@@ -355,9 +349,12 @@ fn sandbox(row: &Row) -> Result<Sandbox> {
         lifecycle: Lifecycle {
             auto_pause: row.is("auto_pause")?,
             auto_resume: row.is("auto_resume")?,
+            files_only: row.is("files_only")?,
         },
         network: serde_json::from_str(&network).map_err(|error| unreadable("network", error))?,
-        keeper: row.optional_text("keeper")?,
+        image: row.optional_text("image")?,
+        keeper: row.text("keeper")?,
+        in_memory: row.is("in_memory")?,
         created_at: row.timestamp("created_at")?,
         started_at: row.timestamp("started_at")?,
         ends_at: row.timestamp("ends_at")?,

@@ -12,8 +12,15 @@ CREATE TABLE sandboxes (
     auto_pause        BIGINT NOT NULL,
     auto_resume       BIGINT NOT NULL,
     network           TEXT COLLATE "C" NOT NULL,
-    -- The process that has it in memory.
-    keeper            TEXT COLLATE "C",
+    -- Where its files are: a directory that one process at a time uses.
+    keeper            TEXT COLLATE "C" NOT NULL,
+    -- Whether its processes are there, also while it is paused.
+    in_memory         BIGINT  NOT NULL,
+    -- From which image it is made, where sandboxes are made from images.
+    image             TEXT COLLATE "C",
+    files_only        BIGINT  NOT NULL,
+    -- What was asked for with the key below, as far as one can tell whether it is the same again.
+    wish              TEXT COLLATE "C" NOT NULL,
     idempotency_key   TEXT COLLATE "C",
     created_at        BIGINT NOT NULL,
     started_at        BIGINT NOT NULL,
@@ -22,7 +29,7 @@ CREATE TABLE sandboxes (
 );
 
 CREATE INDEX sandboxes_by_age ON sandboxes (tenant_id, created_at, id);
-CREATE INDEX sandboxes_by_keeper ON sandboxes (keeper, ends_at);
+CREATE INDEX sandboxes_by_keeper ON sandboxes (keeper, id);
 CREATE UNIQUE INDEX sandboxes_by_key ON sandboxes (tenant_id, owner, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
 
@@ -37,7 +44,9 @@ CREATE TABLE sandbox_snapshots (
     template    TEXT COLLATE "C" NOT NULL,
     -- 'making', 'complete', 'removing'
     state       TEXT COLLATE "C" NOT NULL,
-    keeper      TEXT COLLATE "C",
+    image       TEXT COLLATE "C",
+    -- Where its files are.
+    keeper      TEXT COLLATE "C" NOT NULL,
     created_at  BIGINT NOT NULL
 );
 

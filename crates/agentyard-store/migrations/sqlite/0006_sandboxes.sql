@@ -12,8 +12,15 @@ CREATE TABLE sandboxes (
     auto_pause        INTEGER NOT NULL,
     auto_resume       INTEGER NOT NULL,
     network           TEXT    NOT NULL,
-    -- The process that has it in memory.
-    keeper            TEXT,
+    -- Where its files are: a directory that one process at a time uses.
+    keeper            TEXT    NOT NULL,
+    -- Whether its processes are there, also while it is paused.
+    in_memory         INTEGER NOT NULL,
+    -- From which image it is made, where sandboxes are made from images.
+    image             TEXT,
+    files_only        INTEGER NOT NULL,
+    -- What was asked for with the key below, as far as one can tell whether it is the same again.
+    wish              TEXT    NOT NULL,
     idempotency_key   TEXT,
     created_at        INTEGER NOT NULL,
     started_at        INTEGER NOT NULL,
@@ -22,7 +29,7 @@ CREATE TABLE sandboxes (
 ) STRICT;
 
 CREATE INDEX sandboxes_by_age ON sandboxes (tenant_id, created_at, id);
-CREATE INDEX sandboxes_by_keeper ON sandboxes (keeper, ends_at);
+CREATE INDEX sandboxes_by_keeper ON sandboxes (keeper, id);
 CREATE UNIQUE INDEX sandboxes_by_key ON sandboxes (tenant_id, owner, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
 
@@ -37,7 +44,9 @@ CREATE TABLE sandbox_snapshots (
     template    TEXT    NOT NULL,
     -- 'making', 'complete', 'removing'
     state       TEXT    NOT NULL,
-    keeper      TEXT,
+    image       TEXT,
+    -- Where its files are.
+    keeper      TEXT    NOT NULL,
     created_at  INTEGER NOT NULL
 ) STRICT;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use agentyard_model::{AuditEvent, NewSandbox, Sandbox, SandboxId, Secret, Timestamp};
 use serde::Serialize;
 
-use super::{COLUMNS, Sandboxes, sandbox, selection};
+use super::{COLUMNS, Sandboxes, sandbox};
 use crate::database::{Query, Transaction};
 use crate::{Error, Result, audit, text};
 
@@ -21,6 +21,8 @@ pub enum Creation {
     Made(Sandbox),
     /// Its owner has asked for it before, with the same key.
     Existing(Sandbox),
+    /// Its owner has asked for something else before, with the same key. Nothing has changed.
+    OtherWish(Sandbox),
     /// The tenant has as many as it may have. Nothing has changed.
     TenantFull,
     /// There are as many as there may be. Nothing has changed.
@@ -35,16 +37,25 @@ impl Sandboxes<'_> {
     pub async fn create(self, new: &NewSandbox, event: &AuditEvent) -> Result<Creation> {
         let now = self.store.now();
         let environment = Secret::new(written(&new.environment)?);
-        let sealed = self
-            .store
-            .sealing_key()
-            .await?
-            .seal_at(&place(new.id), &environment)?;
+        let key = self.store.sealing_key().await?;
+        let sealed = key.seal_at(&place(new.id), &environment)?;
+        // It tells whether two wishes are the same, and nothing about the secrets in them.
+        let wish = (
+            &new.template,
+            &new.metadata,
+            &new.environment,
+            new.lifecycle,
+            &new.network,
+        );
+        let wish = hex::encode(key.derive(&format!("wish:{}", written(&wish)?)));
         let mut transaction = self.store.begin_hastily(ATTEMPT).await?;
         // The first thing that happens: nobody else decides about sandboxes of this tenant until the end.
         audit::append(&mut transaction, event, now).await?;
-        if let Some(existing) = asked_before(&mut transaction, new, now).await? {
-            return Ok(Creation::Existing(existing));
+        if let Some((existing, is_same)) = asked_before(&mut transaction, new, &wish, now).await? {
+            return Ok(match is_same {
+                true => Creation::Existing(existing),
+                false => Creation::OtherWish(existing),
+            });
         }
         let (of_tenant, all) = counts(&mut transaction, new).await?;
         if of_tenant >= new.most_of_tenant {
@@ -56,8 +67,10 @@ impl Sandboxes<'_> {
         let query = Query::new(
             ATTEMPT,
             "INSERT INTO sandboxes (id, tenant_id, owner, template, state, metadata, environment, \
-             environment_nonce, auto_pause, auto_resume, network, keeper, idempotency_key, created_at, started_at, \
-             ends_at) VALUES ($1, $2, $3, $4, 'starting', $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14) RETURNING ",
+             environment_nonce, auto_pause, auto_resume, files_only, network, image, keeper, in_memory, wish, \
+             idempotency_key, created_at, started_at, ends_at) \
+             VALUES ($1, $2, $3, $4, 'starting', $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $15, $16, $16, $17) \
+             RETURNING ",
         )
         .bind(new.id)
         .bind(new.tenant)
@@ -68,8 +81,11 @@ impl Sandboxes<'_> {
         .bind(sealed.nonce)
         .bind(new.lifecycle.auto_pause)
         .bind(new.lifecycle.auto_resume)
+        .bind(new.lifecycle.files_only)
         .bind(written(&new.network)?)
+        .bind(new.image.as_deref())
         .bind(new.keeper.as_str())
+        .bind(wish)
         .bind(new.idempotency_key.as_deref())
         .bind(now)
         .bind(new.ends_at)
@@ -85,12 +101,15 @@ impl Sandboxes<'_> {
 async fn asked_before(
     transaction: &mut Transaction,
     new: &NewSandbox,
+    wish: &str,
     now: Timestamp,
-) -> Result<Option<Sandbox>> {
+) -> Result<Option<(Sandbox, bool)>> {
     let Some(key) = new.idempotency_key.as_deref() else {
         return Ok(None);
     };
-    let query = selection(" WHERE tenant_id = ")
+    let query = Query::new(ATTEMPT, "SELECT wish, ")
+        .push(COLUMNS)
+        .push(" FROM sandboxes WHERE tenant_id = ")
         .push_value(new.tenant)
         .push(" AND owner = ")
         .push_value(&new.owner)
@@ -101,7 +120,8 @@ async fn asked_before(
     };
     let existing = sandbox(&row)?;
     if existing.created_at.after(KEY_LIFE) > now {
-        return Ok(Some(existing));
+        let is_same = row.text("wish")? == wish;
+        return Ok(Some((existing, is_same)));
     }
     let query = Query::new(
         ATTEMPT,
