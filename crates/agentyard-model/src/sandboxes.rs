@@ -165,6 +165,8 @@ pub struct SandboxFilter {
     pub states: Vec<SandboxState>,
     /// Those with all of this noted on them.
     pub metadata: BTreeMap<String, String>,
+    /// Those of this owner.
+    pub owner: Option<String>,
     /// Those made from this template.
     pub template: Option<String>,
     /// Those that began to run at this instant or later.

@@ -77,6 +77,7 @@ impl<'a> Sandboxes<'a> {
                 false => &filter.states,
             };
             states.contains(&sandbox.state)
+                && filter.owner.as_ref().is_none_or(|owner| *owner == sandbox.owner)
                 && filter.since.is_none_or(|since| sandbox.started_at >= since)
                 && filter
                     .template
