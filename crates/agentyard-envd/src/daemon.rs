@@ -4,7 +4,15 @@
 //! is believed by nobody outside. Whoever reaches it may use it: it listens on nothing, and the one connection that it
 //! has was handed to it.
 
+mod calls;
+mod environment;
+mod files;
+mod interpreter;
+mod ports;
+mod processes;
 mod routes;
+mod streams;
+mod user;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,10 +20,16 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 
+use http::Request;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustix::process::DumpableBehavior;
 use tokio::net::UnixStream;
+
+use crate::exchange::{CONNECTION_WINDOW, MAX_STREAMS, STREAM_WINDOW};
 
 /// The version of E2B's daemon whose protocol this is.
 pub const ENVD_VERSION: &str = "0.6.4";
@@ -28,6 +42,9 @@ pub const INTERPRETER_PORT: u16 = 49999;
 
 /// The header that says which port of the sandbox is meant. Other ports lead to what listens there.
 pub const PORT_HEADER: &str = "e2b-sandbox-port";
+
+/// How much of an answer waits inside to be sent.
+const SEND_BUFFER: usize = 64 * 1024;
 
 /// What the daemon is told before anybody else talks to it: `POST /init`.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
@@ -44,6 +61,8 @@ pub struct Initialization {
 /// When standard input is no socket, or the connection breaks.
 pub fn serve(home: PathBuf) -> io::Result<()> {
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
+    // What is started here runs as the same user, and is not to look into this process or to steer it.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
@@ -55,12 +74,17 @@ async fn serve_at(socket: OwnedFd, home: PathBuf) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     let connection = TokioIo::new(UnixStream::from_std(socket)?);
     let daemon = routes::Daemon::new(home);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let daemon = daemon.clone();
+        let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
         async move { Ok::<_, std::convert::Infallible>(daemon.answer(request).await) }
     });
     http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(SEND_BUFFER)
         .serve_connection(connection, service)
         .await
         .map_err(io::Error::other)

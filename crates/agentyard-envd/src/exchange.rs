@@ -15,6 +15,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// What a request or an answer carries. It may be a stream that never ends.
 pub type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
+/// How many requests can be under way at the same time over one connection. Each background process takes one for as long
+/// as somebody listens to it.
+pub(crate) const MAX_STREAMS: u32 = 2000;
+
+/// How much one request or answer may have sent that was not read yet.
+pub(crate) const STREAM_WINDOW: u32 = 128 * 1024;
+
+/// The same for all of them together: so much that one that is not read never holds up the others.
+pub(crate) const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
+
 /// What becomes of a request.
 pub type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<Response<Body>, Unreachable>> + Send + 'a>>;
 
@@ -63,7 +73,10 @@ impl Http2 {
         let told = |error: hyper::Error| Unreachable {
             reason: error.to_string(),
         };
-        let (sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(connection))
+        let (sender, driver) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .handshake(TokioIo::new(connection))
             .await
             .map_err(told)?;
         // It ends with the connection, and with the last sender.

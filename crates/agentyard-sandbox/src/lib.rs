@@ -16,6 +16,7 @@ mod cgroups;
 mod command;
 mod e2b;
 mod egress;
+mod grounds;
 mod host;
 mod interpreter;
 mod leader;
@@ -36,6 +37,7 @@ pub use egress::{
     Addresses, Denied, EGRESS_PORT, Egress, EgressBounds, EgressSettings, InvalidEgress, Serving,
     egress_environment,
 };
+pub use grounds::{CopyWay, Grounds, GroundsError};
 pub use host::Host;
 pub use interpreter::{
     Code, ColdCall, Frame, Interpreted, Interpreters, NotWarm, Outcome, Raised, Report, Script,

@@ -13,6 +13,8 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::command::{EndCause, Limits, Usage};
 use disk::Disk;
+pub(crate) use disk::held_bytes;
+pub(crate) use memory::{processor_time, tree, used_memory};
 
 /// How often it is looked.
 const INTERVAL: Duration = Duration::from_millis(50);

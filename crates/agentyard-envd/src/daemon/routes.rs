@@ -4,35 +4,88 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::{Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 
-use crate::connect::{Code, Fault, UNARY};
-use crate::exchange::{Body, empty, full};
+use super::environment::Environment;
+use super::processes::Processes;
+use super::{
+    ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes, user,
+};
+use crate::connect::{Code, Fault};
+use crate::exchange::{Body, empty};
+use crate::{filesystem, process};
 
 /// What all parts share. Copies are the same.
 #[derive(Debug, Clone)]
 pub(super) struct Daemon(Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
+pub(super) struct Inner {
     /// Where programs start, and where relative paths begin.
-    home: PathBuf,
+    pub(super) home: PathBuf,
+    /// What programs have in their environment beside what this process has.
+    pub(super) environment: Environment,
+    pub(super) processes: Processes,
+}
+
+impl std::ops::Deref for Daemon {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
 }
 
 impl Daemon {
     pub(super) fn new(home: PathBuf) -> Self {
-        Self(Arc::new(Inner { home }))
+        Self(Arc::new(Inner {
+            home,
+            environment: Environment::default(),
+            processes: Processes::default(),
+        }))
     }
 
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        match (request.method(), request.uri().path()) {
-            (&Method::GET, "/health") if self.0.home.is_dir() => status(StatusCode::NO_CONTENT),
-            (_, path) => refused(&Fault::new(
-                Code::Unimplemented,
-                format!("there is no call `{path}` in this sandbox"),
-            )),
+    pub(super) async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        match port(&request) {
+            Ok(ENVD_PORT) => self.answer_itself(request).await,
+            Ok(INTERPRETER_PORT) => interpreter::answer(self, request).await,
+            Ok(port) => ports::forward(port, request).await,
+            Err(fault) => calls::refused(&fault),
         }
     }
+
+    /// What is asked of the daemon, and not of somebody who listens in the sandbox.
+    async fn answer_itself(&self, request: Request<Body>) -> Response<Body> {
+        match (request.method(), request.uri().path()) {
+            (&Method::GET, "/health") if self.home.is_dir() => return status(StatusCode::NO_CONTENT),
+            (&Method::POST, "/init") => return environment::initialize(self, request).await,
+            (&Method::GET, "/envs") => return environment::show(self),
+            _ => {}
+        }
+        if let Err(fault) = user::check(request.headers()) {
+            return calls::refused(&fault);
+        }
+        let path = request.uri().path();
+        if path == "/files" {
+            return files::transfer(self, request).await;
+        }
+        let method = match path.trim_start_matches('/').split_once('/') {
+            Some((process::SERVICE, method)) => method.to_owned(),
+            Some((filesystem::SERVICE, method)) => {
+                let method = method.to_owned();
+                return files::answer(self, &method, request).await;
+            }
+            _ => return calls::refused(&unknown(path)),
+        };
+        processes::answer(self, &method, request).await
+    }
+}
+
+/// A call that there is not.
+pub(super) fn unknown(path: &str) -> Fault {
+    Fault::new(
+        Code::Unimplemented,
+        format!("there is no call `{path}` in this sandbox"),
+    )
 }
 
 fn status(status: StatusCode) -> Response<Body> {
@@ -41,11 +94,16 @@ fn status(status: StatusCode) -> Response<Body> {
     response
 }
 
-/// A unary call that failed.
-fn refused(fault: &Fault) -> Response<Body> {
-    let mut response = Response::new(full(serde_json::to_vec(fault).unwrap_or_default()));
-    *response.status_mut() = fault.code.status();
-    let headers = response.headers_mut();
-    headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(UNARY));
-    response
+/// Which port of the sandbox is meant.
+fn port(request: &Request<Body>) -> Result<u16, Fault> {
+    let Some(header) = request.headers().get(PORT_HEADER) else {
+        return Ok(ENVD_PORT);
+    };
+    let port = header.to_str().ok().and_then(|text| text.parse().ok());
+    port.filter(|port| *port != 0).ok_or_else(|| {
+        Fault::new(
+            Code::InvalidArgument,
+            "the header E2b-Sandbox-Port must name a port, 1 to 65535",
+        )
+    })
 }

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::CWD;
-use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount};
+use rustix::mount::{MoveMountFlags, UnmountFlags, move_mount, unmount};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use crate::bubblewrap::idmapped::show_owners;
+use crate::bubblewrap::staging::tree_of;
 use crate::namespace::unshare;
 
 /// Where directories are put.
@@ -48,9 +49,7 @@ impl Stages {
 
     /// Puts a directory there, with the owners that a user namespace shows.
     pub(super) fn put(&self, source: BorrowedFd<'_>, owners: Option<BorrowedFd<'_>>) -> io::Result<Stage> {
-        let flags =
-            OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
-        let tree = open_tree(source, "", flags)?;
+        let tree = tree_of(source)?;
         if let Some(owners) = owners {
             show_owners(tree.as_fd(), owners)?;
         }

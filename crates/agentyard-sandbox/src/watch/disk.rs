@@ -62,6 +62,15 @@ impl Disk {
     }
 }
 
+/// How many bytes on disk directories hold.
+pub(crate) fn held_bytes(directories: &[OwnedFd]) -> u64 {
+    let mut seen = Seen::new();
+    let held = directories
+        .iter()
+        .map(|directory| changed_bytes(directory, i64::MIN, &mut seen, 0));
+    held.sum()
+}
+
 fn free_bytes(directory: &OwnedFd) -> u64 {
     fstatvfs(directory).map_or(0, |found| found.f_bfree * found.f_frsize)
 }

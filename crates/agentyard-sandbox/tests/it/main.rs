@@ -9,6 +9,7 @@
 mod bubblewrap;
 mod e2b;
 mod egress;
+mod grounds;
 mod host;
 mod interpreter;
 mod podman;

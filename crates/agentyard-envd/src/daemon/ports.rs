@@ -1,0 +1,174 @@
+//! What listens in the sandbox: requests for it are handed on.
+
+use std::net::Ipv4Addr;
+
+use http::header::{
+    AUTHORIZATION, CONNECTION, HOST, HeaderName, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version};
+use http_body_util::BodyExt as _;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use tokio::net::TcpStream;
+
+use super::{PORT_HEADER, calls, user};
+use crate::connect::{Code, Fault};
+use crate::exchange::Body;
+
+/// The header that names the sandbox.
+const SANDBOX_HEADER: &str = "e2b-sandbox-id";
+
+/// Headers with which a caller gets into the sandbox. Code in it must not see them: it could go on to use them.
+const KEYS: [&str; 3] = ["x-access-token", "e2b-traffic-access-token", "x-api-key"];
+
+/// Headers that are about one connection and not about the message.
+const HOP_BY_HOP: [HeaderName; 8] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// Hands a request to who listens at this port, and the answer back, both as they come.
+pub(super) async fn forward(port: u16, request: Request<Body>) -> Response<Body> {
+    let sandbox = named(&request);
+    let Ok(stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await else {
+        return not_open(sandbox, port);
+    };
+    exchange(stream, port, request).await.unwrap_or_else(|error| {
+        let message = format!("what listens at port {port} of the sandbox did not answer: {error}");
+        let mut response = calls::refused(&Fault::new(Code::Unavailable, message));
+        *response.status_mut() = StatusCode::BAD_GATEWAY;
+        response
+    })
+}
+
+async fn exchange(
+    stream: TcpStream,
+    port: u16,
+    request: Request<Body>,
+) -> Result<Response<Body>, Box<dyn std::error::Error + Send + Sync>> {
+    stream.set_nodelay(true)?;
+    let (mut sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
+    // It ends with the answer, or when nobody wants that any more.
+    tokio::spawn(driver);
+    let mut answer = sender.send_request(for_listener(port, request)?).await?;
+    drop_hops(answer.headers_mut());
+    *answer.version_mut() = Version::HTTP_2;
+    Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+}
+
+/// The request as whoever listens is to see it.
+fn for_listener(port: u16, mut request: Request<Body>) -> Result<Request<Body>, http::Error> {
+    let host = request
+        .uri()
+        .authority()
+        .and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    let path = request.uri().path_and_query().cloned();
+    let mut parts = http::uri::Parts::default();
+    parts.path_and_query = Some(path.unwrap_or_else(|| http::uri::PathAndQuery::from_static("/")));
+    *request.uri_mut() = Uri::from_parts(parts)?;
+    *request.version_mut() = Version::HTTP_11;
+    let headers = request.headers_mut();
+    if user::named(headers).is_some() {
+        headers.remove(AUTHORIZATION);
+    }
+    for name in KEYS.into_iter().chain([SANDBOX_HEADER, PORT_HEADER]) {
+        headers.remove(name);
+    }
+    drop_hops(headers);
+    if !headers.contains_key(HOST) {
+        let itself = HeaderValue::from_str(&format!("localhost:{port}"))?;
+        // The name under which the gateway knows the sandbox means nothing to what listens there.
+        headers.insert(HOST, host.filter(|host| host != "sandbox").unwrap_or(itself));
+    }
+    Ok(request)
+}
+
+/// Takes out what is about one connection, and what that connection says is about it.
+fn drop_hops(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.iter().chain(&HOP_BY_HOP) {
+        headers.remove(name);
+    }
+}
+
+/// What is told where nobody listens. Clients look for these words.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NotOpen {
+    sandbox_id: String,
+    message: &'static str,
+    port: u16,
+    code: u16,
+}
+
+fn not_open(sandbox_id: String, port: u16) -> Response<Body> {
+    let told = NotOpen {
+        sandbox_id,
+        message: "The sandbox is running but port is not open",
+        port,
+        code: StatusCode::BAD_GATEWAY.as_u16(),
+    };
+    let mut response = calls::json(&told).unwrap_or_else(|fault| calls::refused(&fault));
+    *response.status_mut() = StatusCode::BAD_GATEWAY;
+    response
+}
+
+/// The sandbox, as the caller names it.
+fn named(request: &Request<Body>) -> String {
+    let name = request.headers().get(SANDBOX_HEADER);
+    let name = name.and_then(|name| name.to_str().ok()).unwrap_or_default();
+    name.chars().take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::empty;
+
+    #[test]
+    fn whoever_listens_sees_neither_keys_nor_what_is_about_a_connection() {
+        let request = Request::get("http://sandbox/page?a=1")
+            .header("x-access-token", "secret")
+            .header("E2b-Traffic-Access-Token", "secret")
+            .header("E2b-Sandbox-Port", "8000")
+            .header("connection", "x-hop, keep-alive")
+            .header("x-hop", "1")
+            .header("keep-alive", "timeout=5")
+            .header("authorization", "Basic dXNlcjo=")
+            .header("cookie", "theirs")
+            .body(empty())
+            .unwrap();
+        let seen = for_listener(8000, request).unwrap();
+        assert_eq!(seen.uri(), "/page?a=1");
+        let mut headers: Vec<_> = seen.headers().iter().map(|(name, _)| name.as_str()).collect();
+        headers.sort_unstable();
+        assert_eq!(headers, ["cookie", "host"]);
+        assert_eq!(seen.headers()["host"], "localhost:8000");
+    }
+
+    #[test]
+    fn what_a_caller_tells_who_listens_is_kept() {
+        let request = Request::get("/")
+            .header("authorization", "Bearer theirs")
+            .header("host", "8000-abc.example.com")
+            .body(empty())
+            .unwrap();
+        let seen = for_listener(8000, request).unwrap();
+        assert_eq!(seen.headers()["authorization"], "Bearer theirs");
+        assert_eq!(seen.headers()["host"], "8000-abc.example.com");
+    }
+}
