@@ -54,6 +54,8 @@ mod environments;
 
 mod exec;
 
+mod sandboxes;
+
 use std::sync::Arc;
 
 use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
@@ -65,6 +67,7 @@ use exec::ExecParts;
 use homes::Homes;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
+use sandboxes::SandboxParts;
 use scratch::Scratch;
 use turns::Turns;
 use workspaces::WorkspacePorts;
@@ -136,6 +139,10 @@ pub use runs::{
     Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
     RunHappening, RunOutput, RunSettings, Runs, Waiting,
 };
+pub use sandboxes::{
+    CreateSandbox, SandboxAccess, SandboxCommand, SandboxDetails, SandboxRan, SandboxSaid, SandboxSample,
+    SandboxSettings, Sandboxes, SignedFile, Visit,
+};
 pub use scratch::ScratchSettings;
 pub use secrets::Secrets;
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
@@ -177,6 +184,8 @@ pub struct Services {
     pub environments: Environments,
     /// Python code.
     pub exec: Exec,
+    /// Sandboxes that stay.
+    pub sandboxes: Sandboxes,
 }
 
 impl Services {
@@ -188,6 +197,7 @@ impl Services {
         runs: RunSettings,
         environments: EnvironmentSettings,
         executions: ExecutionSettings,
+        sandboxes: SandboxSettings,
         clock: Clock,
     ) -> Self {
         let RepositorySettings {
@@ -205,6 +215,7 @@ impl Services {
         } = settings;
         let data = trees.directory.clone();
         let homes = Homes::new(&data);
+        let sandboxes_directory = data.join("sandboxes");
         let locks = LockFiles::new(trees.directory.join("locks"));
         // What Agentyard keeps is reached by its tools and not by its files, also where a root holds it all.
         let roots = roots.except(trees.directory.clone());
@@ -256,7 +267,21 @@ impl Services {
         let trust = TrustedRepositories::new(store.clone());
         let secrets = Secrets::new(store.clone());
         let executions = Executions::new(store.clone(), clock.clone(), executions);
+        let identities = Identities::new(store.clone());
         let sandbox = runs.sandbox.clone();
+        let sandboxes = Sandboxes::new(SandboxParts {
+            settings: sandboxes,
+            store: store.clone(),
+            audit: audit.clone(),
+            identities: identities.clone(),
+            clock: clock.clone(),
+            locks: locks.clone(),
+            directory: sandboxes_directory,
+            sandbox: sandbox.clone(),
+            environment: runs.environment.clone(),
+            limits: runs.limits,
+            network: runs.network,
+        });
         let limits = Limits {
             duration: runs.code_timeout,
             ..runs.limits
@@ -289,7 +314,7 @@ impl Services {
         });
         Self {
             audit: audit.clone(),
-            identities: Identities::new(store.clone()),
+            identities,
             files: Files::new(places.clone(), machine, sandbox.is_some()),
             code_files: CodeFiles::new(places.clone()),
             secrets,
@@ -297,6 +322,7 @@ impl Services {
             runs,
             environments,
             exec,
+            sandboxes,
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
             workspaces,
@@ -316,6 +342,7 @@ impl Services {
     /// Ends what still goes on, and writes down what was only counted. To be called before a process ends.
     pub async fn end(&self) {
         self.runs.end_all().await;
+        self.sandboxes.end_all().await;
         self.executions.end().await;
         self.workspaces.write_counts().await;
     }

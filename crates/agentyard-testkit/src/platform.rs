@@ -12,7 +12,7 @@ use agentyard_sandbox::{
 };
 use agentyard_services::{
     ConfiguredRepo, EnvironmentKind, EnvironmentSettings, ExecutionSettings, RepositorySettings, RunSettings,
-    ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
+    SandboxSettings, ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
@@ -108,6 +108,7 @@ impl TestPlatform {
             runs,
             environments,
             executions.clone(),
+            sandbox_settings(),
             clock.clone(),
         );
         let services = Arc::new(services);
@@ -135,6 +136,7 @@ impl TestPlatform {
             run_settings(),
             environment_settings(self.data()),
             self.executions.clone(),
+            sandbox_settings(),
             self.clock.clone(),
         ))
     }
@@ -162,6 +164,7 @@ impl TestPlatform {
             runs,
             environments,
             executions,
+            sandbox_settings(),
             self.clock.clone(),
         );
         Arc::new(services)
@@ -323,6 +326,16 @@ pub fn daemon() -> DaemonProgram {
     DaemonProgram {
         program: std::env::current_exe().expect("this program"),
         arguments: ["--exact", "daemon", "--nocapture"].map(Into::into).to_vec(),
+    }
+}
+
+/// Sandboxes that stay, of which none is stood up before somebody asks.
+#[must_use]
+pub fn sandbox_settings() -> SandboxSettings {
+    SandboxSettings {
+        spare: 0,
+        owner: is_root().then_some((SANDBOX_USER, SANDBOX_USER)),
+        ..SandboxSettings::default()
     }
 }
 
