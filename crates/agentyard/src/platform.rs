@@ -199,6 +199,7 @@ pub(crate) fn platform(
             runs,
             environments,
             executions,
+            crate::standing_settings::sandboxes(&config.settings),
             Clock::System,
         )),
         selection: Arc::new(selection),
@@ -209,7 +210,8 @@ pub(crate) fn platform(
 /// To whom files in mounted views are given: the user as whom sandboxed commands run, where that is not this process's
 /// own.
 fn owner_of_trees(settings: &SandboxSettings) -> Option<TreeOwner> {
-    let is_another = rustix::process::geteuid().is_root() && settings.backend != SandboxBackend::Host;
+    let is_another = rustix::process::geteuid().is_root()
+        && !matches!(settings.backend, SandboxBackend::Host | SandboxBackend::E2b);
     is_another.then_some(TreeOwner {
         uid: settings.user,
         gid: settings.user,

@@ -17,6 +17,7 @@ mod kept_secrets;
 mod namespace;
 mod robustness;
 mod runs;
+mod sandbox_git;
 mod secrets;
 mod serve;
 mod stdio;
