@@ -1,5 +1,9 @@
 //! Sandboxes that stay.
 
+mod ports;
+mod processes;
+mod terminals;
+
 use std::fs::File;
 use std::time::Duration;
 
@@ -25,6 +29,11 @@ fn site(place: &Place) -> Site {
     }
 }
 
+/// A sandbox whose home directory is that place.
+async fn stand_up(place: &Place) -> Standing {
+    bubblewrap().stand_up(site(place)).await.unwrap()
+}
+
 async fn health(standing: &Standing) -> StatusCode {
     let request = Request::get("/health").body(empty()).unwrap();
     standing.exchange(request).await.unwrap().status()
@@ -33,7 +42,7 @@ async fn health(standing: &Standing) -> StatusCode {
 #[tokio::test]
 async fn a_daemon_answers_until_it_is_taken_down() {
     let place = Place::new();
-    let standing = bubblewrap().stand_up(site(&place)).await.unwrap();
+    let standing = stand_up(&place).await;
     assert_eq!(health(&standing).await, StatusCode::NO_CONTENT);
     standing.take_down().await;
     assert_eq!(standing.ended().await, EndCause::Stopped);

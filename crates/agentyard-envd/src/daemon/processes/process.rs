@@ -66,6 +66,7 @@ impl Process {
             let mut listeners = self.listeners();
             let end = self.end.borrow().clone();
             if end.is_none() {
+                listeners.retain(|feed| !feed.is_over());
                 if listeners.len() < LISTENERS {
                     listeners.push(feed);
                 } else {
