@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::{Method, Request, Response, StatusCode};
 
 use super::environment::Environment;
+use super::files::Files;
 use super::processes::Processes;
 use super::{
     ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes, user,
@@ -24,6 +25,7 @@ pub(super) struct Inner {
     pub(super) home: PathBuf,
     /// What programs have in their environment beside what this process has.
     pub(super) environment: Environment,
+    pub(super) files: Files,
     pub(super) processes: Processes,
 }
 
@@ -40,6 +42,7 @@ impl Daemon {
         Self(Arc::new(Inner {
             home,
             environment: Environment::default(),
+            files: Files::new(),
             processes: Processes::default(),
         }))
     }

@@ -13,6 +13,7 @@ mod host;
 mod interpreter;
 mod podman;
 mod standing;
+mod standing_files;
 mod support;
 
 /// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
