@@ -34,6 +34,8 @@ mod build;
 
 mod exec;
 
+mod sandboxes;
+
 mod identities;
 
 mod tokens;
@@ -67,6 +69,7 @@ pub fn registry() -> &'static Registry {
             files::ALL,
             build::ALL,
             exec::ALL,
+            sandboxes::ALL,
             identities::ALL,
             tokens::ALL,
             secrets::ALL,

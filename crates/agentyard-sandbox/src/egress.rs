@@ -33,6 +33,7 @@ use reach::Grant;
 pub use refusal::Denied;
 use refusal::Refusal;
 use registries::Registries;
+pub(crate) use registries::WELL_KNOWN as WELL_KNOWN_REGISTRIES;
 use upstream::Upstream;
 
 /// The port at which programs in a sandbox find the proxy, on their own loopback address.

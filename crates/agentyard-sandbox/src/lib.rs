@@ -14,6 +14,7 @@
 mod bubblewrap;
 mod cgroups;
 mod command;
+mod e2b;
 mod egress;
 mod grounds;
 mod host;
@@ -31,6 +32,7 @@ pub use bubblewrap::{Bubblewrap, BubblewrapSettings, DaemonProgram, SANDBOX_USER
 pub use command::{
     Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Stream, Usage,
 };
+pub use e2b::{E2b, E2bSettings, InvalidE2b, PoolSettings};
 pub use egress::{
     Addresses, Denied, EGRESS_PORT, Egress, EgressBounds, EgressSettings, InvalidEgress, Serving,
     egress_environment,

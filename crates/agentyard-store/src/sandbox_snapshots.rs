@@ -90,19 +90,23 @@ impl<'a> SandboxSnapshots<'a> {
         row.as_ref().map(snapshot).transpose()
     }
 
-    /// The snapshots of a tenant, or only those of one sandbox or name, newest first.
+    /// The snapshots of a tenant, or only those of one owner, sandbox or name, newest first.
     ///
     /// # Errors
     /// When the cursor is not one of this list, or the database cannot be read.
     pub async fn list(
         self,
         tenant: TenantId,
+        owner: Option<&str>,
         of: Option<SandboxId>,
         name: Option<&str>,
         page: &PageRequest,
     ) -> Result<Page<Snapshot>> {
         let limit = page.limit.clamp(1, MAX_PAGE_SIZE);
         let mut query = selection(" WHERE state = 'complete' AND tenant_id = ").push_value(tenant);
+        if let Some(owner) = owner {
+            query = query.push(" AND owner = ").push_value(owner);
+        }
         if let Some(sandbox) = of {
             query = query.push(" AND sandbox = ").push_value(sandbox);
         }

@@ -253,7 +253,7 @@ fn variables(environment: &Environment, backend: Option<Backend>) -> Vec<(String
         variables.push(("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()));
     }
     match backend {
-        Some(Backend::Bubblewrap | Backend::Podman) => {
+        Some(Backend::Bubblewrap | Backend::Podman | Backend::E2b) => {
             let own = [("HOME", COMMAND_HOME), ("USER", "agent"), ("LOGNAME", "agent")];
             variables.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }

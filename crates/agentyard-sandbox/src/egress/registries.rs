@@ -5,7 +5,7 @@ use super::destination::{Destination, Host};
 use crate::command::Network;
 
 /// Where package managers look when they are told nothing else.
-const WELL_KNOWN: &[&str] = &[
+pub(crate) const WELL_KNOWN: &[&str] = &[
     // Python.
     "pypi.org",
     "files.pythonhosted.org",

@@ -7,6 +7,7 @@
 )]
 
 mod bubblewrap;
+mod e2b;
 mod egress;
 mod grounds;
 mod host;

@@ -21,8 +21,8 @@ impl Sandboxes {
         id: SandboxId,
         network: SandboxNetwork,
     ) -> Result<SandboxDetails> {
-        checking::network(&network)?;
         self.row(caller, id, Wish::Use).await?;
+        checking::network(&network)?;
         let (this, caller) = (self.clone(), caller.clone());
         to_its_end(async move {
             let entered = this.enter(&caller, id, Wish::Use).await?;

@@ -16,7 +16,7 @@ use super::owners::Wish;
 use super::{Sandboxes, checking, recording};
 use crate::error::{Error, ErrorKind, Result};
 use crate::masking::Mask;
-use crate::runs::{MAX_WORDS, check_text};
+use crate::runs::{MAX_WORDS, PlainText, check_text};
 
 /// How much of each of a command's outputs is kept: the end of it.
 const KEPT_BYTES: usize = 256 * 1024;
@@ -45,7 +45,7 @@ pub struct SandboxCommand {
     pub timeout: Option<Duration>,
 }
 
-/// What a command said on a stream: the end of it.
+/// What a command said on a stream: the end of it, without escape sequences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxSaid {
     /// What was kept.
@@ -187,7 +187,7 @@ impl Tail {
 
     fn said(mut self) -> SandboxSaid {
         SandboxSaid {
-            text: String::from_utf8_lossy(self.kept.make_contiguous()).into_owned(),
+            text: PlainText::default().push(&String::from_utf8_lossy(self.kept.make_contiguous())),
             left_out: self.left_out,
         }
     }

@@ -19,10 +19,10 @@ impl Sandboxes {
     /// # Errors
     /// When the caller may not, there is no such sandbox, or the name is taken.
     pub async fn snapshot(&self, caller: &Caller, id: SandboxId, name: Option<String>) -> Result<Snapshot> {
+        self.row(caller, id, Wish::Use).await?;
         if let Some(name) = &name {
             checking::snapshot_name(name)?;
         }
-        self.row(caller, id, Wish::Use).await?;
         let (this, caller) = (self.clone(), caller.clone());
         to_its_end(async move {
             let entered = this.enter(&caller, id, Wish::Use).await?;
@@ -37,7 +37,8 @@ impl Sandboxes {
         .await
     }
 
-    /// The snapshots of the caller's tenant, newest first; only those of one sandbox, or of one name, where that is said.
+    /// The snapshots of the caller's tenant, or only the caller's own when it may not see others', newest first; only
+    /// those of one sandbox, or of one name, where that is said.
     ///
     /// # Errors
     /// When the caller may not, or the cursor is not one of this list's.
@@ -49,9 +50,12 @@ impl Sandboxes {
         page: &PageRequest,
     ) -> Result<Page<Snapshot>> {
         caller.require(Permission::AgentRun)?;
-        caller.require(Permission::ProjectRead)?;
+        let sees_all = caller.permissions.contains(Wish::See.of_others());
+        let owner = (!sees_all).then(|| owner_of(caller));
         let snapshots = self.0.parts.store.sandbox_snapshots();
-        let found = snapshots.list(caller.tenant, of, name, page).await;
+        let found = snapshots
+            .list(caller.tenant, owner.as_deref(), of, name, page)
+            .await;
         found.map_err(|error| from_store("listing the snapshots", error))
     }
 
