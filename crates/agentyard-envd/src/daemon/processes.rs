@@ -23,7 +23,7 @@ use crate::connect::{Code, Fault, STREAM, end_frame, message_frame};
 use crate::exchange::{Body, full};
 use crate::process::{
     Event, EventMessage, ListResponse, ProcessRequest, SendInputRequest, SendSignalRequest, StartRequest,
-    StreamInputEvent, StreamInputMessage, UpdateRequest,
+    StreamInputMessage, UpdateRequest,
 };
 
 /// What means nothing in a stream of events.
@@ -135,17 +135,17 @@ async fn stream_input(daemon: &Daemon, request: Request<Body>) -> Result<Respons
     let mut messages = Incoming::new(request.into_body());
     let taken = async {
         let mut process = None;
-        while let Some(StreamInputMessage { event }) = messages.next().await? {
-            match (event, &process) {
-                (StreamInputEvent::Start { process: selector }, _) => {
+        while let Some(message) = messages.next::<StreamInputMessage>().await? {
+            match (message, &process) {
+                (StreamInputMessage::Start { process: selector }, _) => {
                     process = Some(daemon.processes.running(&selector)?);
                 }
-                (StreamInputEvent::Data { input }, Some(process)) => process.take(&input).await?,
-                (StreamInputEvent::Data { .. }, None) => {
+                (StreamInputMessage::Data { input }, Some(process)) => process.take(&input).await?,
+                (StreamInputMessage::Data { .. }, None) => {
                     let message = "input came before the message that names a process";
                     return Err(Fault::new(Code::FailedPrecondition, message));
                 }
-                (StreamInputEvent::Keepalive {}, _) => {}
+                (StreamInputMessage::Keepalive {}, _) => {}
             }
         }
         Ok(())
