@@ -192,6 +192,7 @@ pub(crate) fn platform(
     let environments =
         crate::environments::settings(&config.settings, machine(&setting.environment), search_path);
     let executions = execution_log::settings(&config.settings.executions)?;
+    let owner = owner_of_trees(&config.settings.sandbox);
     Ok(Platform {
         services: Arc::new(Services::new(
             store,
@@ -199,7 +200,7 @@ pub(crate) fn platform(
             runs,
             environments,
             executions,
-            crate::standing_settings::sandboxes(&config.settings),
+            crate::standing_settings::sandboxes(&config.settings, owner.map(|owner| (owner.uid, owner.gid))),
             Clock::System,
         )),
         selection: Arc::new(selection),

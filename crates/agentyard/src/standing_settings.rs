@@ -4,16 +4,12 @@ use std::time::Duration;
 
 use agentyard_services::SandboxSettings;
 
-use crate::config::{Config, SandboxBackend};
+use crate::config::Config;
 
-/// The settings of the services.
-pub(crate) fn sandboxes(config: &Config) -> SandboxSettings {
-    let user = config.sandbox.user;
-    // Where Agentyard is root, sandboxes of this machine are another user's.
-    let is_another = rustix::process::geteuid().is_root()
-        && !matches!(config.sandbox.backend, SandboxBackend::Host | SandboxBackend::E2b);
+/// The settings of the services; their files are given to this user and group, where that is another's.
+pub(crate) fn sandboxes(config: &Config, owner: Option<(u32, u32)>) -> SandboxSettings {
     SandboxSettings {
-        owner: is_another.then_some((user, user)),
+        owner,
         git_timeout: Duration::from_secs(config.git.sandbox_timeout_seconds),
         git_max_retries: config.git.sandbox_max_retries,
         git_own_credentials: config.git.sandbox_credentials,

@@ -10,6 +10,7 @@
 mod command_line;
 mod corpus;
 mod credentials;
+mod e2b_backend;
 mod e2b_face;
 mod faults;
 mod generated;
