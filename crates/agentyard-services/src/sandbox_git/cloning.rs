@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agentyard_envd::client;
 use agentyard_envd::process::{Config, StartRequest};
 use agentyard_git::{BranchName, RemoteUrl};
-use agentyard_model::{AuditEvent, Caller, Outcome, SandboxId, SandboxNetwork, SecretName};
+use agentyard_model::{AuditEvent, Caller, Outcome, SandboxId, SecretName};
 use agentyard_sandbox::{Network, Standing};
 
 use super::SandboxGit;
@@ -87,7 +87,6 @@ impl SandboxGit {
                     template: request.template,
                     timeout: Some(self.0.settings.timeout),
                     metadata: metadata.into_iter().collect(),
-                    network: self.network(&url),
                     ..CreateSandbox::default()
                 },
             )
@@ -142,10 +141,17 @@ impl SandboxGit {
         let cloned = inside.attempt(&words, Some(&credentials)).await?;
         if cloned.code != 0 {
             let told = cloned.failure(&format!("cloning {url}"));
-            return Err(Error::new(ErrorKind::Unavailable, told.to_string()).hint(
+            let error = Error::new(ErrorKind::Unavailable, told.to_string()).hint(
                 "see whether the address and `base` are right, and whether a token is needed: keep one as the secret \
                  `GITHUB_TOKEN`, or name another with `secret`",
-            ));
+            );
+            return Err(match self.0.settings.network {
+                Network::Full => error,
+                Network::Registry | Network::None => error.hint(
+                    "sandboxes here reach package registries at most: whoever runs Agentyard adds the remote's host \
+                     to `sandbox.registries`, or sets `sandbox.network` to `full`",
+                ),
+            });
         }
         let base = match base {
             Some(base) => base,
@@ -204,20 +210,6 @@ impl SandboxGit {
         };
         self.0.remember(id, Arc::new(checkout));
         Ok(cloned)
-    }
-
-    /// Whom the sandbox may talk to: the remote at least.
-    fn network(&self, url: &RemoteUrl) -> SandboxNetwork {
-        let host = url.authority().unwrap_or_default();
-        let host = host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host);
-        SandboxNetwork {
-            internet: Some(true),
-            allow_out: match self.0.settings.network {
-                Network::Full => Vec::new(),
-                Network::Registry | Network::None => vec![host.to_owned()],
-            },
-            ..SandboxNetwork::default()
-        }
     }
 }
 

@@ -92,12 +92,11 @@ pub async fn sees_its_directories_and_writes_to_them(sandbox: &dyn Sandbox) {
 pub async fn cannot_write_where_it_may_only_look(sandbox: &dyn Sandbox) {
     let (place, extra) = (Place::new(), Place::new());
     fs::write(extra.path().join("file"), "as it was\n").expect("a file");
-    let mut command = shell(
-        sandbox,
-        &place,
-        "cat /extra/file; echo x > /extra/file; echo x > /extra/new",
-    );
-    command.mounts.push(extra.mount("/extra", Access::ReadOnly));
+    let mount = extra.mount("/extra", Access::ReadOnly);
+    let inside = sandbox.path_inside(&mount).display().to_string();
+    let script = format!("cat {inside}/file; echo x > {inside}/file; echo x > {inside}/new");
+    let mut command = shell(sandbox, &place, &script);
+    command.mounts.push(mount);
     let ended = run(sandbox, command).await;
     assert_eq!(ended.stdout, "as it was\n");
     let file = fs::read_to_string(extra.path().join("file")).expect("a file");

@@ -2,8 +2,8 @@
 
 use agentyard_model::Secret;
 use agentyard_sandbox::{E2b, E2bSettings, PoolSettings, Sandbox as _};
-use agentyard_testkit::sandbox_suite::{every_command, every_standing, remote_site};
 use agentyard_testkit::TestRepository;
+use agentyard_testkit::sandbox_suite::{every_command, every_standing, remote_site};
 use serde_json::{Value, json};
 
 use crate::support::{Place, Server, StdioClient, content};
@@ -20,7 +20,9 @@ impl Service {
         let place = Place::new();
         let server = Server::start(&place, &[]);
         let mut lines = server.greeting.lines();
-        let key = lines.find(|line| line.trim().starts_with("ay_")).expect("a token");
+        let key = lines
+            .find(|line| line.trim().starts_with("ay_"))
+            .expect("a token");
         Self {
             key: key.trim().to_owned(),
             server,
@@ -110,18 +112,22 @@ fn the_tools_of_a_workspace_run_there() {
     let mut client = StdioClient::of(&mut command);
     client.request(1, "initialize", crate::support::initialize("2025-11-25"));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    let script = "test ! -e .git && cat file && echo two >> file && mkdir sub && echo new > sub/new && echo $HOME";
-    let arguments = json!({ "command": "bash", "arguments": ["-c", script] });
+    let script =
+        "test ! -e .git && cat file && echo two >> file && mkdir sub && echo new > sub/new && echo $HOME";
+    let arguments = json!({ "command": ["bash", "-c", script] });
     let ran = content(&client.call(2, "run_command", arguments));
     assert_eq!(ran["exit_code"], 0, "{ran}");
     let said = ran["stdout"].as_str().unwrap_or_default();
     assert!(said.starts_with("one\n/home/user/agentyard/home/agent"), "{ran}");
     let read = |name: &str| std::fs::read_to_string(repository.path().join(name)).unwrap();
-    assert_eq!((read("file").as_str(), read("sub/new").as_str()), ("one\ntwo\n", "new\n"));
+    assert_eq!(
+        (read("file").as_str(), read("sub/new").as_str()),
+        ("one\ntwo\n", "new\n")
+    );
 
     // What changes here goes there, and what is removed there is removed here.
     std::fs::write(repository.path().join("file"), "three\n").unwrap();
-    let arguments = json!({ "command": "bash", "arguments": ["-c", "cat file && rm -r sub"] });
+    let arguments = json!({ "command": ["bash", "-c", "cat file && rm -r sub"] });
     let ran = content(&client.call(3, "run_command", arguments));
     assert_eq!(ran["stdout"], "three\n", "{ran}");
     assert!(!repository.path().join("sub").exists());
