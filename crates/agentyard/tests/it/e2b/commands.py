@@ -120,7 +120,7 @@ async def coming_back(commands):
     second = await settle(commands.connect(first.pid))
     await settle(commands.send_stdin(first.pid, "\n"))
     same("two may follow one", [(await settle(one.wait())).stdout for one in (first, second)], ["both\n", "both\n"])
-    await raises("nobody comes back to the dead", e2b.NotFoundException, lambda: commands.connect(first.pid))
+    await raises("nobody comes back to what never was", e2b.NotFoundException, lambda: commands.connect(999_999))
 
 
 async def killing(commands):

@@ -88,7 +88,7 @@ async def coming_back(pty):
     await settle(terminal.handle.disconnect())
     again = await Terminal(pty).connect(terminal.handle.pid)
     await again.type("echo $WORD\n")
-    await again.shows("one can come back to a terminal", b"\nremembered")
+    await again.shows("one can come back to a terminal", b"remembered")
     await again.type("exit\n")
     result = await again.wait()
     same("and end it", result.exit_code, 0)
