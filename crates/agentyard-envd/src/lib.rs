@@ -16,6 +16,7 @@ mod daemon;
 mod exchange;
 pub mod filesystem;
 pub mod process;
+pub mod upgrade;
 
 pub use daemon::{ENVD_PORT, ENVD_VERSION, INTERPRETER_PORT, Initialization, PORT_HEADER, serve};
 pub use exchange::{Body, Exchange, Exchanged, Http2, Unreachable, empty, full};

@@ -146,21 +146,14 @@ pub struct SendInputRequest {
 
 /// One message of `StreamInput`, which answers with nothing when the last one came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StreamInputMessage {
-    /// What it is.
-    pub event: StreamInputEvent,
-}
-
-/// What is streamed to a process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum StreamInputEvent {
-    /// To which one; the first message.
+pub enum StreamInputMessage {
+    /// To which process; the first message.
     Start {
         /// Which one.
         process: Selector,
     },
-    /// What.
+    /// What it is sent.
     Data {
         /// What.
         input: Input,
@@ -247,5 +240,9 @@ mod tests {
             (request.process, request.signal),
             (Selector::Pid(7), Signal::Kill)
         );
+        let text = r#"{"data":{"input":{"stdin":"aGkK"}}}"#;
+        let message: StreamInputMessage = serde_json::from_str(text).unwrap();
+        let input = Input::Stdin(b"hi\n".to_vec());
+        assert_eq!(message, StreamInputMessage::Data { input });
     }
 }

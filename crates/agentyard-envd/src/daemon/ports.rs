@@ -1,5 +1,7 @@
 //! What listens in the sandbox: requests for it are handed on.
 
+mod websocket;
+
 use std::net::Ipv4Addr;
 
 use http::header::{
@@ -41,7 +43,14 @@ pub(super) async fn forward(port: u16, request: Request<Body>) -> Response<Body>
     let Ok(stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await else {
         return not_open(sandbox, port);
     };
-    exchange(stream, port, request).await.unwrap_or_else(|error| {
+    // Without it things only take longer.
+    let _ = stream.set_nodelay(true);
+    let answer = if websocket::is_asked_for(&request) {
+        websocket::exchange(stream, port, request).await
+    } else {
+        exchange(stream, port, request).await
+    };
+    answer.unwrap_or_else(|error| {
         let message = format!("what listens at port {port} of the sandbox did not answer: {error}");
         let mut response = calls::refused(&Fault::new(Code::Unavailable, message));
         *response.status_mut() = StatusCode::BAD_GATEWAY;
@@ -49,12 +58,10 @@ pub(super) async fn forward(port: u16, request: Request<Body>) -> Response<Body>
     })
 }
 
-async fn exchange(
-    stream: TcpStream,
-    port: u16,
-    request: Request<Body>,
-) -> Result<Response<Body>, Box<dyn std::error::Error + Send + Sync>> {
-    stream.set_nodelay(true)?;
+/// Why nothing came of a request.
+type Trouble = Box<dyn std::error::Error + Send + Sync>;
+
+async fn exchange(stream: TcpStream, port: u16, request: Request<Body>) -> Result<Response<Body>, Trouble> {
     let (mut sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
     // It ends with the answer, or when nobody wants that any more.
     tokio::spawn(driver);

@@ -23,7 +23,7 @@ use crate::connect::{Code, Fault, STREAM, end_frame, message_frame};
 use crate::exchange::{Body, full};
 use crate::process::{
     Event, EventMessage, ListResponse, ProcessRequest, SendInputRequest, SendSignalRequest, StartRequest,
-    StreamInputEvent, StreamInputMessage, UpdateRequest,
+    StreamInputMessage, UpdateRequest,
 };
 
 /// What means nothing in a stream of events.
@@ -85,15 +85,16 @@ pub(super) async fn answer(daemon: &Daemon, method: &str, request: Request<Body>
 }
 
 async fn start(daemon: &Daemon, request: Request<Body>) -> Result<Response<Body>, Fault> {
+    let time = calls::time_of(request.headers());
     let (asked, mut pace) = streams::asked::<StartRequest>(request).await?;
-    // When the time is over, the process is ended first, and then the stream by what ends it.
-    let deadline = pace.deadline.take();
+    // When the time is over, what looks after the process ends both it and the stream.
+    pace.deadline = None;
     let place = daemon.processes.place()?;
     let launched = launch::launch(daemon, asked)?;
     let (feed, response) = streams::open(pace, &KEEPALIVE);
     let process = daemon.processes.add(launched.process);
     listen(&process, feed.clone()).await;
-    let timer = deadline.map(|deadline| life::Timer { deadline, feed });
+    let timer = time.map(|time| life::Timer { time, feed });
     tokio::spawn(life::live(
         daemon.clone(),
         process,
@@ -135,17 +136,17 @@ async fn stream_input(daemon: &Daemon, request: Request<Body>) -> Result<Respons
     let mut messages = Incoming::new(request.into_body());
     let taken = async {
         let mut process = None;
-        while let Some(StreamInputMessage { event }) = messages.next().await? {
-            match (event, &process) {
-                (StreamInputEvent::Start { process: selector }, _) => {
+        while let Some(message) = messages.next::<StreamInputMessage>().await? {
+            match (message, &process) {
+                (StreamInputMessage::Start { process: selector }, _) => {
                     process = Some(daemon.processes.running(&selector)?);
                 }
-                (StreamInputEvent::Data { input }, Some(process)) => process.take(&input).await?,
-                (StreamInputEvent::Data { .. }, None) => {
+                (StreamInputMessage::Data { input }, Some(process)) => process.take(&input).await?,
+                (StreamInputMessage::Data { .. }, None) => {
                     let message = "input came before the message that names a process";
                     return Err(Fault::new(Code::FailedPrecondition, message));
                 }
-                (StreamInputEvent::Keepalive {}, _) => {}
+                (StreamInputMessage::Keepalive {}, _) => {}
             }
         }
         Ok(())

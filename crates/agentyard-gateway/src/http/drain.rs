@@ -14,6 +14,8 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::edge::OpenEnded;
+
 /// The calls in progress.
 #[derive(Clone, Default)]
 pub(super) struct Drain {
@@ -34,13 +36,16 @@ impl Drain {
 }
 
 /// A call lasts until the last byte of its answer. A `GET` is not waited for: it changes
-/// nothing, and an event stream would never end.
+/// nothing, and an event stream would never end; nor is what lasts until something else ends.
 async fn count(State(drain): State<Drain>, request: Request, next: Next) -> Response {
     if request.method() == Method::GET {
         return next.run(request).await;
     }
     let token = drain.calls.token();
     let response = next.run(request).await;
+    if OpenEnded::is(&response) {
+        return response;
+    }
     response.map(|body| Body::new(Counted { body, _token: token }))
 }
 

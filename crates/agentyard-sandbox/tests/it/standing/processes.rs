@@ -7,7 +7,7 @@ use agentyard_envd::client::{self, CallError, Messages, Ran};
 use agentyard_envd::connect::{Code, STREAM, message_frame};
 use agentyard_envd::process::{
     Config, Data, End, Event, EventMessage, Info, Input, ListResponse, ProcessRequest, SERVICE, Selector,
-    SendInputRequest, SendSignalRequest, Signal, StartRequest, StreamInputEvent, StreamInputMessage,
+    SendInputRequest, SendSignalRequest, Signal, StartRequest, StreamInputMessage,
 };
 use agentyard_envd::{Exchange as _, empty, full};
 use agentyard_sandbox::{STANDING_HOME, Standing};
@@ -322,12 +322,12 @@ async fn much_input_is_taken_as_fast_as_the_process_reads() {
     let (pid, mut events) = start(&standing, &request).await;
     let piece = "x".repeat(1 << 20);
     let mut frames = Vec::new();
-    let mut add = |event| frames.extend(message_frame(&StreamInputMessage { event }).unwrap());
+    let mut add = |message: StreamInputMessage| frames.extend(message_frame(&message).unwrap());
     let process = Selector::Tag("count".to_owned());
-    add(StreamInputEvent::Start { process });
+    add(StreamInputMessage::Start { process });
     for _ in 0..3 {
-        add(StreamInputEvent::Keepalive {});
-        add(StreamInputEvent::Data {
+        add(StreamInputMessage::Keepalive {});
+        add(StreamInputMessage::Data {
             input: Input::Stdin(piece.clone().into_bytes()),
         });
     }
