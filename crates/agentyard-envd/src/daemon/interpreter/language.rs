@@ -73,6 +73,8 @@ impl Language {
                 command.args(["-c", PYTHON_BOOT, &PYTHON_KERNEL.len().to_string()]);
                 // Nobody looks at a screen: figures are drawn into memory.
                 command.env("MPLBACKEND", "agg");
+                // A system's own Python can be kept from being added to. Nobody but this sandbox has this one's additions.
+                command.env("PIP_BREAK_SYSTEM_PACKAGES", "1");
                 command
             }
             Self::Javascript | Self::Typescript => {

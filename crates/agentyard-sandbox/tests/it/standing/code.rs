@@ -120,3 +120,28 @@ async fn other_languages_run_inside_too() {
     assert_eq!(value(&told), "[ 42, '/home/user' ]");
     standing.take_down().await;
 }
+
+#[tokio::test]
+async fn packages_can_be_installed_and_imported_at_once() {
+    let place = Place::new();
+    let standing = stand_up(&place).await;
+    let wheel = "import zipfile\n\
+                 with zipfile.ZipFile('tiny-1.0-py3-none-any.whl', 'w') as wheel:\n    \
+                 wheel.writestr('tiny.py', 'answer = 42')\n    \
+                 about = 'tiny-1.0.dist-info/'\n    \
+                 wheel.writestr(about + 'METADATA', 'Metadata-Version: 2.1\\nName: tiny\\nVersion: 1.0\\n')\n    \
+                 wheel.writestr(about + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n    \
+                 wheel.writestr(about + 'RECORD', '')";
+    python(&standing, wheel).await;
+    let told = python(
+        &standing,
+        "!pip install --no-index ./tiny-1.0-py3-none-any.whl\nimport tiny\ntiny.answer",
+    )
+    .await;
+    assert_eq!(value(&told), "42");
+    assert!(
+        printed(&told).contains("Successfully installed tiny-1.0"),
+        "{told:?}"
+    );
+    standing.take_down().await;
+}

@@ -145,6 +145,23 @@ async fn what_cannot_be_interrupted_is_ended_and_the_next_is_told() {
 }
 
 #[tokio::test]
+async fn javascript_is_interrupted_where_it_waits_and_ended_where_it_does_not() {
+    let sandbox = Sandbox::new();
+    let run = async |code: &str| sandbox.execute(&json!({ "code": code, "language": "js" })).await;
+    let leave = async |code: &str| {
+        let mut body = sandbox.begin(&json!({ "code": code, "language": "js" })).await;
+        until(&mut body, "stdout").await;
+    };
+    leave("var kept = 5; console.log('on'); await new Promise(done => globalThis.go = done); 'late'").await;
+    let told = run("go(); await null; kept").await;
+    assert_eq!((told.value(), told.of("result").len()), ("5", 1));
+    leave("console.log('on'); for (;;) {}").await;
+    let told = run("typeof kept").await;
+    assert_eq!(told.value(), "undefined");
+    assert!(told.text("stderr").contains("started afresh"));
+}
+
+#[tokio::test]
 async fn executions_of_a_context_wait_for_each_other_and_those_of_others_do_not() {
     let sandbox = Sandbox::new();
     let (go, begun) = (sandbox.home().join("go"), sandbox.home().join("begun"));
@@ -235,11 +252,14 @@ async fn a_flood_is_bounded_and_the_context_lives() {
         .await;
     assert_eq!(told.text("stdout").len(), 8 << 20);
     assert!(told.text("stderr").contains("left out"));
-    let told = sandbox.python("display('y' * (9 << 20))\nx").await;
+    let code = "class Long:\n    def __repr__(self): return '\\U0001f600' * (3 << 20)\n    \
+                def _repr_html_(self): return repr(self)\ndisplay(Long())\nx";
+    let told = sandbox.python(code).await;
     assert_eq!(told.value(), "1");
+    assert!(told.of("result")[0]["text"].is_string() && told.of("result")[0]["html"].is_null());
     assert!(
         told.text("stderr").contains("left out"),
-        "one text is bounded too"
+        "a result is bounded too"
     );
 }
 
