@@ -102,7 +102,7 @@ pub(crate) fn bubblewrap() -> Bubblewrap {
 }
 
 /// This program, as what answers inside sandboxes that stay.
-fn daemon() -> DaemonProgram {
+pub(crate) fn daemon() -> DaemonProgram {
     DaemonProgram {
         program: std::env::current_exe().unwrap(),
         arguments: ["--exact", "daemon", "--nocapture"].map(Into::into).to_vec(),
