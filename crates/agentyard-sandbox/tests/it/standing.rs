@@ -15,7 +15,7 @@ use http::{Request, StatusCode};
 
 use crate::sandbox_suite::Plot;
 use crate::sandbox_suite::standing::{ran, said, script, started, stood};
-use crate::support::{Place, as_somebody, bubblewrap, is_root, until};
+use crate::support::{Place, as_somebody, as_somebody_who_mounts, bubblewrap, is_root, until};
 
 fn site(place: &Place) -> Site {
     Site {
@@ -113,6 +113,51 @@ async fn without_root_a_sandbox_has_grounds_and_a_load_too() {
     assert_eq!(said(&second, "cat ~/file").await, "kept\n");
     second.take_down().await;
     plot.grounds().remove("second").await.unwrap();
+}
+
+#[tokio::test]
+async fn without_root_forks_share_where_this_user_may_mount() {
+    if is_root() {
+        return as_somebody_who_mounts("standing::without_root_forks_share_where_this_user_may_mount");
+    }
+    // As the server does: what it starts has no right of its own.
+    rustix::thread::clear_ambient_capability_set().unwrap();
+    let plot = Plot::new();
+    assert_eq!(plot.grounds().way(), CopyWay::Layered);
+    let sandbox = bubblewrap();
+    let first = stood(&sandbox, plot.site_of("first", None).await).await;
+    said(
+        &first,
+        "mkdir ~/below; echo shared > ~/below/file; head -c 8388608 /dev/zero > ~/large",
+    )
+    .await;
+    first.freeze().await.unwrap();
+    plot.grounds().snapshot("first", "snap-1").await.unwrap();
+    first.take_down().await;
+    let a = stood(&sandbox, plot.site_of("a", Some("snap-1")).await).await;
+    let b = stood(&sandbox, plot.site_of("b", Some("snap-1")).await).await;
+    let change = "rm -r ~/below && mkdir ~/below && echo mine > ~/below/mine && cat ~/below/*";
+    assert_eq!(said(&a, change).await, "mine\n");
+    assert_eq!(said(&b, "cat ~/below/*").await, "shared\n");
+    assert!(
+        plot.grounds().size("b").await.unwrap() < 1 << 20,
+        "nothing was copied"
+    );
+    a.take_down().await;
+    plot.grounds().snapshot("a", "snap-2").await.unwrap();
+    let c = stood(&sandbox, plot.site_of("c", Some("snap-2")).await).await;
+    assert_eq!(
+        said(&c, "cat ~/below/*; stat -c %s ~/large").await,
+        "mine\n8388608\n"
+    );
+    for standing in [&b, &c] {
+        standing.take_down().await;
+    }
+    for id in ["first", "a", "b", "c"] {
+        plot.grounds().remove(id).await.unwrap();
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(plot.path().to_str().unwrap()), "{mounts}");
 }
 
 #[tokio::test]

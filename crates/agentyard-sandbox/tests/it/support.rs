@@ -102,7 +102,7 @@ pub(crate) fn bubblewrap() -> Bubblewrap {
 }
 
 /// This program, as what answers inside sandboxes that stay.
-fn daemon() -> DaemonProgram {
+pub(crate) fn daemon() -> DaemonProgram {
     DaemonProgram {
         program: std::env::current_exe().unwrap(),
         arguments: ["--exact", "daemon", "--nocapture"].map(Into::into).to_vec(),
@@ -171,18 +171,40 @@ pub(crate) fn lives(number: u32) -> bool {
 const SOMEBODY: u32 = 61999;
 
 /// Runs one test of this program as that user.
+pub(crate) fn as_somebody(test: &str) {
+    as_somebody_through(&[], test);
+}
+
+/// The same in a namespace of that user's own, where it may mount.
+pub(crate) fn as_somebody_who_mounts(test: &str) {
+    let way = [
+        "unshare",
+        "--user",
+        "--map-current-user",
+        "--mount",
+        "--keep-caps",
+    ];
+    as_somebody_through(&way, test);
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a test that runs itself as somebody else"
 )]
-pub(crate) fn as_somebody(test: &str) {
+fn as_somebody_through(way: &[&str], test: &str) {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), PermissionsExt::from_mode(0o777)).unwrap();
     // The test binary may be where that user cannot go.
     let program = place.path().join("it");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let output = std::process::Command::new(&program)
-        .args(["--exact", test, "--nocapture"])
+    let program = program.to_str().unwrap();
+    let words: Vec<&str> = way
+        .iter()
+        .copied()
+        .chain([program, "--exact", test, "--nocapture"])
+        .collect();
+    let output = std::process::Command::new(words[0])
+        .args(&words[1..])
         .env_clear()
         .env("TMPDIR", place.path())
         .current_dir("/")
