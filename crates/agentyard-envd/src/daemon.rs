@@ -70,6 +70,7 @@ pub fn serve(home: PathBuf) -> io::Result<()> {
 }
 
 async fn serve_at(socket: OwnedFd, home: PathBuf) -> io::Result<()> {
+    files::outlive_long_files()?;
     let socket = StdUnixStream::from(socket);
     socket.set_nonblocking(true)?;
     let connection = TokioIo::new(UnixStream::from_std(socket)?);

@@ -50,7 +50,7 @@ pub struct Entry {
     pub size: i64,
     /// Its mode.
     pub mode: u32,
-    /// The same as `ls` shows it.
+    /// The same in letters, almost as `ls` shows it: `-rw-r--r--`.
     pub permissions: String,
     /// Whose it is.
     pub owner: String,
@@ -105,7 +105,7 @@ pub struct ListResponse {
     pub entries: Vec<Entry>,
 }
 
-/// `WatchDir`, which answers with [`WatchMessage`]s, and `CreateWatcher`, which answers with a [`Watcher`].
+/// `WatchDir`, which answers with [`WatchEvent`]s, and `CreateWatcher`, which answers with a [`Watcher`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WatchRequest {
@@ -119,14 +119,7 @@ pub struct WatchRequest {
     pub allow_network_mounts: bool,
 }
 
-/// One message of a stream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WatchMessage {
-    /// What happened.
-    pub event: WatchEvent,
-}
-
-/// What happens while a directory is watched.
+/// What happens while a directory is watched: one message of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WatchEvent {
@@ -208,5 +201,36 @@ mod text_number {
             _ => None,
         }
         .ok_or_else(|| serde::de::Error::custom("not a number of 64 bits"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_written_as_protocol_buffers_have_them() {
+        let change = Change {
+            name: "a".to_owned(),
+            kind: ChangeKind::Create,
+            entry: None,
+        };
+        for (event, expected) in [
+            (WatchEvent::Start {}, json!({ "start": {} })),
+            (WatchEvent::Keepalive {}, json!({ "keepalive": {} })),
+            (
+                WatchEvent::Filesystem(Box::new(change)),
+                json!({ "filesystem": { "name": "a", "type": "EVENT_TYPE_CREATE" } }),
+            ),
+        ] {
+            assert_eq!(serde_json::to_value(event).unwrap(), expected);
+        }
+        let entry = serde_json::to_value(Entry::default()).unwrap();
+        assert_eq!(entry["size"], json!("0"));
+        let request: WatchRequest =
+            serde_json::from_value(json!({ "path": "a", "includeEntry": true })).unwrap();
+        assert!(request.include_entry);
     }
 }

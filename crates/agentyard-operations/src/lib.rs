@@ -36,6 +36,8 @@ mod exec;
 
 mod sandboxes;
 
+mod sandbox_git;
+
 mod identities;
 
 mod tokens;
@@ -70,6 +72,7 @@ pub fn registry() -> &'static Registry {
             build::ALL,
             exec::ALL,
             sandboxes::ALL,
+            sandbox_git::ALL,
             identities::ALL,
             tokens::ALL,
             secrets::ALL,

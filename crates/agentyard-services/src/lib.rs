@@ -54,7 +54,10 @@ mod environments;
 
 mod exec;
 
+mod sandbox_measures;
 mod sandboxes;
+
+mod sandbox_git;
 
 use std::sync::Arc;
 
@@ -67,6 +70,7 @@ use exec::ExecParts;
 use homes::Homes;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
+use sandbox_git::{SandboxGitParts, SandboxGitSettings};
 use sandboxes::SandboxParts;
 use scratch::Scratch;
 use turns::Turns;
@@ -139,6 +143,10 @@ pub use runs::{
     Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
     RunHappening, RunOutput, RunSettings, Runs, Waiting,
 };
+pub use sandbox_git::{
+    SandboxChange, SandboxClone, SandboxCloned, SandboxDiff, SandboxDiffFile, SandboxDiffRequest, SandboxGit,
+    SandboxPulled, SandboxPush, SandboxPushed, SandboxStatus,
+};
 pub use sandboxes::{
     CreateSandbox, SandboxAccess, SandboxCommand, SandboxDetails, SandboxRan, SandboxSaid, SandboxSample,
     SandboxSettings, Sandboxes, SignedFile, Visit,
@@ -186,6 +194,8 @@ pub struct Services {
     pub exec: Exec,
     /// Sandboxes that stay.
     pub sandboxes: Sandboxes,
+    /// Git in them.
+    pub sandbox_git: SandboxGit,
 }
 
 impl Services {
@@ -252,6 +262,7 @@ impl Services {
             },
             workspaces,
         );
+        let roots_of_repositories = roots.clone();
         let places = Places::new(PlaceParts {
             roots,
             working_directories,
@@ -269,6 +280,7 @@ impl Services {
         let executions = Executions::new(store.clone(), clock.clone(), executions);
         let identities = Identities::new(store.clone());
         let sandbox = runs.sandbox.clone();
+        let git_in_sandboxes = SandboxGitSettings::of(&sandboxes, runs.network);
         let sandboxes = Sandboxes::new(SandboxParts {
             settings: sandboxes,
             store: store.clone(),
@@ -281,6 +293,14 @@ impl Services {
             environment: runs.environment.clone(),
             limits: runs.limits,
             network: runs.network,
+        });
+        let sandbox_git = SandboxGit::new(SandboxGitParts {
+            sandboxes: sandboxes.clone(),
+            secrets: secrets.clone(),
+            git: git.clone(),
+            roots: roots_of_repositories,
+            audit: audit.clone(),
+            settings: git_in_sandboxes,
         });
         let limits = Limits {
             duration: runs.code_timeout,
@@ -323,6 +343,7 @@ impl Services {
             environments,
             exec,
             sandboxes,
+            sandbox_git,
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
             workspaces,
@@ -343,6 +364,7 @@ impl Services {
     pub async fn end(&self) {
         self.runs.end_all().await;
         self.sandboxes.end_all().await;
+        self.runs.end_sandbox().await;
         self.executions.end().await;
         self.workspaces.write_counts().await;
     }

@@ -69,6 +69,12 @@ pub struct SandboxSettings {
     pub public_traffic: bool,
     /// To whom their files are given, where that is not who runs this process.
     pub owner: Option<(u32, u32)>,
+    /// How long one stays after its last use into which a repository was cloned, and how long one call of git may take.
+    pub git_timeout: Duration,
+    /// How often a push from one is tried.
+    pub git_max_retries: u32,
+    /// Whether git in them uses the server's own tokens for who has none.
+    pub git_own_credentials: bool,
 }
 
 impl Default for SandboxSettings {
@@ -81,6 +87,9 @@ impl Default for SandboxSettings {
             spare: 1,
             public_traffic: false,
             owner: None,
+            git_timeout: DEFAULT_TIMEOUT,
+            git_max_retries: 3,
+            git_own_credentials: true,
         }
     }
 }

@@ -6,6 +6,7 @@
 pub mod databases;
 mod platform;
 mod repository;
+pub mod sandbox_suite;
 
 pub use agentyard_sandbox::lead;
 

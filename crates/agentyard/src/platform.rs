@@ -192,6 +192,7 @@ pub(crate) fn platform(
     let environments =
         crate::environments::settings(&config.settings, machine(&setting.environment), search_path);
     let executions = execution_log::settings(&config.settings.executions)?;
+    let owner = owner_of_trees(&config.settings.sandbox);
     Ok(Platform {
         services: Arc::new(Services::new(
             store,
@@ -199,6 +200,7 @@ pub(crate) fn platform(
             runs,
             environments,
             executions,
+            crate::standing_settings::sandboxes(&config.settings, owner.map(|owner| (owner.uid, owner.gid))),
             Clock::System,
         )),
         selection: Arc::new(selection),
@@ -209,7 +211,8 @@ pub(crate) fn platform(
 /// To whom files in mounted views are given: the user as whom sandboxed commands run, where that is not this process's
 /// own.
 fn owner_of_trees(settings: &SandboxSettings) -> Option<TreeOwner> {
-    let is_another = rustix::process::geteuid().is_root() && settings.backend != SandboxBackend::Host;
+    let is_another = rustix::process::geteuid().is_root()
+        && !matches!(settings.backend, SandboxBackend::Host | SandboxBackend::E2b);
     is_another.then_some(TreeOwner {
         uid: settings.user,
         gid: settings.user,

@@ -104,3 +104,53 @@ pub(super) fn too_late(time: Duration) -> Fault {
         format!("the {} ms that the call was given are over", time.as_millis()),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::exchange::{empty, full};
+
+    /// What becomes of a message that is answered with itself.
+    async fn echoed(request: Request<Body>) -> (StatusCode, Value) {
+        let answer = unary(request, |asked: std::collections::BTreeMap<String, u32>| async {
+            Ok(asked)
+        })
+        .await;
+        let status = answer.status();
+        let text = bounded(answer.into_body(), 1000).await.unwrap();
+        (status, serde_json::from_slice(&text).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_message_is_answered_or_refused_with_a_reason() {
+        let whole = Request::new(full(r#"{"a":1}"#));
+        assert_eq!(echoed(whole).await, (StatusCode::OK, json!({"a": 1})));
+        assert_eq!(echoed(Request::new(empty())).await, (StatusCode::OK, json!({})));
+        let (status, told) = echoed(Request::new(full(r#"{"a":"b"}"#))).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+        assert_eq!(told["code"], "invalid_argument");
+    }
+
+    #[tokio::test]
+    async fn no_more_is_read_than_was_said() {
+        assert_eq!(bounded(full("12345"), 5).await.unwrap(), "12345");
+        let refused = bounded(full("123456"), 5).await.unwrap_err();
+        assert_eq!(refused.code, Code::ResourceExhausted);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_has_only_the_time_that_it_was_given() {
+        let request = Request::builder()
+            .header(TIMEOUT_HEADER, "100")
+            .body(empty())
+            .unwrap();
+        let answer = unary(request, |_: Nothing| {
+            std::future::pending::<Result<Nothing, Fault>>()
+        })
+        .await;
+        assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
+    }
+}

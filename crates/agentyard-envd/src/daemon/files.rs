@@ -16,10 +16,12 @@ mod upload;
 mod watch;
 mod work;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use serde::Serialize;
+use tokio::signal::unix::SignalKind;
 
 use super::calls::{self, Nothing};
 use super::routes::{Daemon, unknown};
@@ -27,8 +29,8 @@ use super::{streams, user};
 use crate::connect::{Code, Fault};
 use crate::exchange::{Body, full};
 use crate::filesystem::{
-    Changes, EntryResponse, ListRequest, ListResponse, MoveRequest, PathRequest, WatchEvent, WatchMessage,
-    WatchRequest, Watcher,
+    Changes, EntryResponse, ListRequest, ListResponse, MoveRequest, PathRequest, WatchEvent, WatchRequest,
+    Watcher,
 };
 use paths::resolved;
 
@@ -46,6 +48,13 @@ impl Files {
             watches: watch::Watches::new(),
         }
     }
+}
+
+/// Lets a write fail that would make a file longer than is allowed. By itself, the kernel ends who attempts it with a
+/// signal, unless that is listened to; what is started here is ended as ever.
+pub(super) fn outlive_long_files() -> io::Result<()> {
+    let signal = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    tokio::signal::unix::signal(signal).map(drop)
 }
 
 /// `GET` and `POST /files`.
@@ -207,10 +216,7 @@ async fn list(daemon: &Daemon, asked: ListRequest) -> Result<ListResponse, Fault
 async fn watch(daemon: &Daemon, request: Request<Body>) -> Result<Response<Body>, Fault> {
     let (asked, pace) = streams::asked::<WatchRequest>(request).await?;
     let watch = begin_watch(daemon, &asked).await?;
-    let keepalive = WatchMessage {
-        event: WatchEvent::Keepalive {},
-    };
-    let (feed, response) = streams::open(pace, &keepalive);
+    let (feed, response) = streams::open(pace, &WatchEvent::Keepalive {});
     tokio::spawn(watch.tell(feed));
     Ok(response)
 }

@@ -85,15 +85,16 @@ pub(super) async fn answer(daemon: &Daemon, method: &str, request: Request<Body>
 }
 
 async fn start(daemon: &Daemon, request: Request<Body>) -> Result<Response<Body>, Fault> {
+    let time = calls::time_of(request.headers());
     let (asked, mut pace) = streams::asked::<StartRequest>(request).await?;
-    // When the time is over, the process is ended first, and then the stream by what ends it.
-    let deadline = pace.deadline.take();
+    // When the time is over, what looks after the process ends both it and the stream.
+    pace.deadline = None;
     let place = daemon.processes.place()?;
     let launched = launch::launch(daemon, asked)?;
     let (feed, response) = streams::open(pace, &KEEPALIVE);
     let process = daemon.processes.add(launched.process);
     listen(&process, feed.clone()).await;
-    let timer = deadline.map(|deadline| life::Timer { deadline, feed });
+    let timer = time.map(|time| life::Timer { time, feed });
     tokio::spawn(life::live(
         daemon.clone(),
         process,

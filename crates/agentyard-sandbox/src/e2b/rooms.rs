@@ -152,7 +152,8 @@ impl Rooms {
                     environment: &site.environment,
                     reach: &site.reach,
                     registries: &settings.registries,
-                    lifetime: site.lifetime.max(settings.lifetime),
+                    // It is renewed while it is used, and is not left for long where this process ends.
+                    lifetime: site.lifetime.min(settings.lifetime),
                     purpose: "standing",
                 };
                 Stood::up(&self.0.api, order).await?

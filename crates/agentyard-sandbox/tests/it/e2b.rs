@@ -196,7 +196,7 @@ async fn a_sandbox_is_made_used_and_ended() {
     assert_eq!(asked["envVars"], json!({ "COLOUR": "blue" }));
     assert_eq!(
         (&asked["timeout"], &asked["allow_internet_access"]),
-        (&json!(300), &json!(false))
+        (&json!(60), &json!(false))
     );
     assert_eq!(asked["metadata"], json!({ "agentyard": "standing" }));
     assert_eq!(health(&standing).await, Some(StatusCode::NO_CONTENT));

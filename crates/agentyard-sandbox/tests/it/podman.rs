@@ -1,6 +1,6 @@
 //! Commands in containers. The image is made of programs of this machine; podman's storage goes with the test.
 
-mod yard;
+pub(crate) mod yard;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -9,7 +9,7 @@ use agentyard_envd::client::{CallError, Messages, call, read_file, stream, write
 use agentyard_envd::connect::Code;
 use agentyard_envd::filesystem::{
     ChangeKind, Changes, Entry, EntryResponse, Kind, ListRequest, ListResponse, MoveRequest, PathRequest,
-    SERVICE, WatchEvent, WatchMessage, WatchRequest, Watcher,
+    SERVICE, WatchEvent, WatchRequest, Watcher,
 };
 use agentyard_envd::{Body, Exchange as _, empty, full};
 use agentyard_sandbox::{Access, Limits, Mount, Reach, STANDING_HOME, Sandbox, Site, Standing};
@@ -32,6 +32,10 @@ struct Stood {
 
 impl Stood {
     async fn up() -> Self {
+        Self::within(Limits::default()).await
+    }
+
+    async fn within(limits: Limits) -> Self {
         let (home, workspace) = (Place::new(), Place::new());
         let mount = |place: &Place, at: &str| Mount {
             source: File::open(place.path()).unwrap().into(),
@@ -44,7 +48,7 @@ impl Stood {
             mounts: vec![mount(&home, STANDING_HOME), mount(&workspace, "/workspace")],
             environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
             reach: Reach::default(),
-            limits: Limits::default(),
+            limits,
             lifetime: Duration::from_secs(60),
         };
         let standing = bubblewrap().stand_up(site).await.unwrap();
@@ -116,7 +120,7 @@ impl Stood {
         )
     }
 
-    async fn watch(&self, path: &str) -> Messages<WatchMessage> {
+    async fn watch(&self, path: &str) -> Messages<WatchEvent> {
         let request = WatchRequest {
             path: path.to_owned(),
             recursive: true,
@@ -126,8 +130,8 @@ impl Stood {
         let mut messages = stream(&self.standing, SERVICE, "WatchDir", &request, None)
             .await
             .unwrap();
-        let first: WatchMessage = messages.next().await.unwrap().unwrap();
-        assert_eq!(first.event, WatchEvent::Start {});
+        let first: WatchEvent = messages.next().await.unwrap().unwrap();
+        assert_eq!(first, WatchEvent::Start {});
         messages
     }
 }
@@ -336,6 +340,29 @@ async fn an_upload_that_breaks_off_changes_nothing() {
 }
 
 #[tokio::test]
+async fn what_has_no_room_is_refused_and_leaves_nothing() {
+    const MEBIBYTE: u64 = 1024 * 1024;
+    let stood = Stood::within(Limits {
+        file_bytes: 3 * MEBIBYTE,
+        disk_bytes: 2 * MEBIBYTE,
+        ..Limits::default()
+    })
+    .await;
+    // Longer than a file may be, and more than there is room for in memory.
+    for (path, length) in [("long", 4), ("/tmp/much", 3)] {
+        let content = vec![7; length * 1024 * 1024];
+        let (status, answer) = stood
+            .post(&format!("path={path}"), &[OCTETS], full(content))
+            .await;
+        assert_eq!(status, StatusCode::INSUFFICIENT_STORAGE, "{answer}");
+        assert_eq!(answer["code"], json!(507));
+    }
+    assert!(stood.list("~", 1).await.unwrap().is_empty());
+    assert!(stood.list("/tmp", 1).await.unwrap().is_empty());
+    stood.down().await;
+}
+
+#[tokio::test]
 async fn directories_are_listed_with_all_that_is_known() {
     let stood = Stood::up().await;
     stood.write("a/b/c", b"123").await;
@@ -454,8 +481,8 @@ async fn whoever_watches_sees_each_change_below() {
     let mut messages = stood.watch("watched").await;
     let mut expect = async |kind: ChangeKind, name: &str| {
         let message = messages.next().await.unwrap().unwrap();
-        let WatchEvent::Filesystem(change) = message.event else {
-            panic!("{message:?}");
+        let WatchEvent::Filesystem(change) = message else {
+            panic!("something else than a change");
         };
         assert_eq!((change.kind, change.name.as_str()), (kind, name));
         change.entry
@@ -527,7 +554,7 @@ async fn those_who_watch_are_bounded_and_leave_with_their_stream() {
         let mut messages = stream(&stood.standing, SERVICE, "WatchDir", &request, None)
             .await
             .unwrap();
-        let first: Result<Option<WatchMessage>, CallError> = messages.next().await;
+        let first: Result<Option<WatchEvent>, CallError> = messages.next().await;
         first.map(|_| messages).map_err(code)
     };
     let mut watching = Vec::new();
@@ -584,10 +611,9 @@ async fn each_failure_has_its_code() {
         };
         let created = call::<Value>(&stood.standing, SERVICE, "CreateWatcher", &request).await;
         assert_eq!(created.map_err(code), Err(expected));
-        let mut messages: Messages<WatchMessage> =
-            stream(&stood.standing, SERVICE, "WatchDir", &request, None)
-                .await
-                .unwrap();
+        let mut messages: Messages<WatchEvent> = stream(&stood.standing, SERVICE, "WatchDir", &request, None)
+            .await
+            .unwrap();
         assert_eq!(messages.next().await.map_err(code), Err(expected));
     }
     stood.down().await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agentyard_envd::{Exchange as _, Initialization, full};
 use agentyard_model::{
@@ -18,6 +18,7 @@ use super::templates::Origin;
 use super::yards::Yard;
 use super::{SandboxAccess, Sandboxes, checking};
 use crate::error::{Error, ErrorKind, Result, from_store};
+use crate::sandbox_measures as measures;
 use crate::turns::to_its_end;
 
 /// How long somebody waits for a sandbox that was asked for before with the same key.
@@ -84,8 +85,11 @@ impl Sandboxes {
             action: "sandbox_create",
         };
         let (this, caller) = (self.clone(), caller.clone());
+        let started = Instant::now();
         // What was begun is not left half done when whoever asked goes away.
-        to_its_end(async move { this.make(&caller, plan).await }).await
+        let made = to_its_end(async move { this.make(&caller, plan).await }).await?;
+        measures::created(started.elapsed());
+        Ok(made)
     }
 
     /// Makes a sandbox as planned.

@@ -10,6 +10,7 @@ use super::Sandboxes;
 use super::kept::{EndWithThis, Kept};
 use super::metrics::SAMPLED_EVERY;
 use crate::error::{Result, from_store};
+use crate::sandbox_measures as measures;
 
 /// How often it is looked at the clock, which may have been set.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,6 +33,7 @@ impl Sandboxes {
             let (all, sooner) = (Arc::downgrade(&self.0), Arc::clone(&self.0.sooner));
             EndWithThis(tokio::spawn(async move {
                 let mut sampled = tokio::time::Instant::now();
+                let mut counted = sampled;
                 while let Some(all) = all.upgrade().map(Self) {
                     for kept in all.due() {
                         let all = all.clone();
@@ -45,6 +47,8 @@ impl Sandboxes {
                             all.tend_spares().await;
                         });
                     }
+                    measures::running(all.count_running(), counted.elapsed());
+                    counted = tokio::time::Instant::now();
                     let pause = all.until_next();
                     drop(all);
                     tokio::select! {
@@ -65,6 +69,15 @@ impl Sandboxes {
                 && !kept.is_leaving.swap(true, Ordering::Relaxed)
         };
         self.kept().values().filter(is_due).cloned().collect()
+    }
+
+    fn count_running(&self) -> u32 {
+        let running = self
+            .kept()
+            .values()
+            .filter(|kept| kept.running().is_some())
+            .count();
+        u32::try_from(running).unwrap_or(u32::MAX)
     }
 
     /// How long until the next one's time is up, and a look at the clock at most.

@@ -10,6 +10,7 @@
 mod command_line;
 mod corpus;
 mod credentials;
+mod e2b_backend;
 mod e2b_face;
 mod faults;
 mod generated;
@@ -18,6 +19,7 @@ mod kept_secrets;
 mod namespace;
 mod robustness;
 mod runs;
+mod sandbox_git;
 mod secrets;
 mod serve;
 mod stdio;

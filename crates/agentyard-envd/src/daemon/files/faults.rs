@@ -32,9 +32,13 @@ fn explained(error: &io::Error) -> (Code, String) {
             "it cannot be changed in this sandbox; use a path below /home/user, /workspace or /tmp",
         ),
         ErrorKind::AlreadyExists => (Code::AlreadyExists, "it exists already"),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => (
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => (
             Code::ResourceExhausted,
             "there is not enough space; remove what is not needed",
+        ),
+        ErrorKind::FileTooLarge => (
+            Code::ResourceExhausted,
+            "no file in this sandbox may be that long; write several",
         ),
         ErrorKind::NotADirectory => (
             Code::InvalidArgument,
@@ -91,6 +95,7 @@ mod tests {
             (Errno::EXIST, Code::AlreadyExists),
             (Errno::NOSPC, Code::ResourceExhausted),
             (Errno::DQUOT, Code::ResourceExhausted),
+            (Errno::FBIG, Code::ResourceExhausted),
             (Errno::MFILE, Code::ResourceExhausted),
             (Errno::NOTDIR, Code::InvalidArgument),
             (Errno::NAMETOOLONG, Code::InvalidArgument),

@@ -17,7 +17,7 @@ use super::faults::{fault, refused};
 use super::work::Work;
 use crate::connect::{Code, Fault};
 use crate::daemon::streams::{Feed, Gone};
-use crate::filesystem::{Change, WatchEvent, WatchMessage, WatchRequest};
+use crate::filesystem::{Change, WatchEvent, WatchRequest};
 use observation::{Depth, Detail, Observation};
 pub(super) use polled::Polled;
 
@@ -155,12 +155,12 @@ impl Watch {
     /// Tells a stream of each change until nobody reads it any more.
     pub(super) async fn tell(mut self, feed: Feed) {
         let told = async {
-            send(&feed, WatchEvent::Start {}).await?;
+            feed.send(&WatchEvent::Start {}).await?;
             loop {
                 match self.next().await {
                     Ok(changes) => {
                         for change in changes {
-                            send(&feed, WatchEvent::Filesystem(Box::new(change))).await?;
+                            feed.send(&WatchEvent::Filesystem(Box::new(change))).await?;
                         }
                     }
                     Err(fault) => {
@@ -175,8 +175,4 @@ impl Watch {
             () = feed.gone() => {}
         }
     }
-}
-
-async fn send(feed: &Feed, event: WatchEvent) -> Result<(), Gone> {
-    feed.send(&WatchMessage { event }).await
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use rustix::io::ioctl_fionbio;
+use rustix::io::{Errno, ioctl_fionbio};
 use tokio::process::{Child, Command};
 
 use super::input::Inlet;
@@ -36,7 +36,7 @@ pub(super) struct Launched {
 pub(super) fn launch(daemon: &Daemon, asked: StartRequest) -> Result<Launched, Fault> {
     check(&asked)?;
     let directory = directory(&daemon.home, asked.process.cwd.as_deref())?;
-    let command = command(daemon, &asked, &directory)?;
+    let command = command(daemon, &asked, &directory);
     let spawned = match asked.pty {
         Some(pty) => spawn_in_terminal(command, pty),
         None => spawn(command, asked.stdin.unwrap_or(true)),
@@ -79,7 +79,7 @@ fn check(asked: &StartRequest) -> Result<(), Fault> {
     environment::check(&asked.process.envs)
 }
 
-fn command(daemon: &Daemon, asked: &StartRequest, directory: &Path) -> Result<Command, Fault> {
+fn command(daemon: &Daemon, asked: &StartRequest, directory: &Path) -> Command {
     #[expect(
         clippy::disallowed_methods,
         reason = "to start programs is what the daemon is for"
@@ -99,7 +99,7 @@ fn command(daemon: &Daemon, asked: &StartRequest, directory: &Path) -> Result<Co
         .env("PWD", directory)
         .envs(variables)
         .current_dir(directory);
-    Ok(command)
+    command
 }
 
 struct Spawned {
@@ -135,23 +135,26 @@ fn spawn(mut command: Command, has_input: bool) -> io::Result<Spawned> {
 
 /// Starts a program in a session of its own, which has a new terminal.
 fn spawn_in_terminal(command: Command, pty: Pty) -> io::Result<Spawned> {
-    let (ours, theirs) = pty_process::open().map_err(io::Error::other)?;
+    let (ours, theirs) = pty_process::open().map_err(plain)?;
     let copy = || ours.as_fd().try_clone_to_owned();
     // Reading and writing are waited for apart.
     let (read, write, terminal) = (copy()?, copy()?, copy()?);
     set_size(&terminal, pty.size)?;
-    let child = pty_process::Command::from(command)
-        .spawn(theirs)
-        .map_err(|error| match error {
-            pty_process::Error::Io(error) => error,
-            other => io::Error::other(other),
-        })?;
+    let child = pty_process::Command::from(command).spawn(theirs).map_err(plain)?;
     Ok(Spawned {
         child,
         output: Output::of([(Kind::Pty, non_blocking(read)?)])?,
         inlet: Inlet::pty(non_blocking(write)?)?,
         terminal: Some(terminal),
     })
+}
+
+fn plain(error: pty_process::Error) -> io::Error {
+    match error {
+        pty_process::Error::Io(error) => error,
+        pty_process::Error::Rustix(error) => error.into(),
+        other => io::Error::other(other),
+    }
 }
 
 fn non_blocking(file: OwnedFd) -> io::Result<OwnedFd> {
@@ -162,6 +165,10 @@ fn non_blocking(file: OwnedFd) -> io::Result<OwnedFd> {
 fn not_started(program: &str, error: &io::Error) -> Fault {
     let program: String = program.chars().take(500).collect();
     let program = program.escape_debug();
+    let is_full = matches!(
+        Errno::from_io_error(error),
+        Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::NOSPC)
+    );
     match error.kind() {
         io::ErrorKind::NotFound => Fault::new(
             Code::NotFound,
@@ -170,7 +177,7 @@ fn not_started(program: &str, error: &io::Error) -> Fault {
                  give its whole path, or put its directory into PATH"
             ),
         ),
-        io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => Fault::new(
+        _ if is_full => Fault::new(
             Code::ResourceExhausted,
             format!(
                 "the program `{program}` cannot be started, the sandbox is full: {error}; end some processes"

@@ -2,10 +2,11 @@
 
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::process::Child;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep};
 
 use super::output::{Kind, Output};
 use super::process::Process;
@@ -15,10 +16,13 @@ use crate::daemon::routes::Daemon;
 use crate::daemon::streams::Feed;
 use crate::process::Event;
 
+/// How exactly it is known for how long the sandbox was frozen.
+const STEP: Duration = Duration::from_secs(1);
+
 /// When a process is ended, and whom that is told.
 #[derive(Debug)]
 pub(super) struct Timer {
-    pub(super) deadline: Instant,
+    pub(super) time: Duration,
     /// The stream that the time was given to.
     pub(super) feed: Feed,
 }
@@ -35,6 +39,7 @@ pub(super) async fn live(
     let (exit, exited) = oneshot::channel();
     let wait = async {
         let status = wait(&process, &mut child, timer).await;
+        process.has_been_buried();
         // Whoever reads its output waits for this.
         let _ = exit.send(());
         status
@@ -52,10 +57,10 @@ pub(super) async fn live(
 }
 
 async fn wait(process: &Process, child: &mut Child, timer: Option<Timer>) -> ExitStatus {
-    if let Some(Timer { deadline, feed }) = timer {
+    if let Some(Timer { time, feed }) = timer {
         tokio::select! {
             status = child.wait() => return known(status),
-            () = sleep_until(deadline) => {
+            () = awake(time) => {
                 let message = "the time that the process was given is over, and it was ended";
                 feed.end(Some(Fault::new(Code::DeadlineExceeded, message)));
                 process.kill();
@@ -63,6 +68,18 @@ async fn wait(process: &Process, child: &mut Child, timer: Option<Timer>) -> Exi
         }
     }
     known(child.wait().await)
+}
+
+/// Waits for so long, and does not count the time in which the sandbox was frozen: who is stopped cannot use it.
+async fn awake(time: Duration) {
+    let mut left = time;
+    while !left.is_zero() {
+        let step = left.min(STEP);
+        let began = Instant::now();
+        sleep(step).await;
+        let passed = began.elapsed();
+        left = left.saturating_sub(if passed > step + STEP { step } else { passed });
+    }
 }
 
 /// That a child of ours cannot be waited for does not happen; if it did, it would have ended somehow.
@@ -96,5 +113,27 @@ async fn tell(process: &Process, kind: Kind, bytes: Vec<u8>) {
     }
     if let Ok(frame) = message_frame(&message(Event::Data(kind.data(bytes)))) {
         process.tell(&frame).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_a_sandbox_is_frozen_does_not_count() {
+        let began = Instant::now();
+        awake(Duration::from_millis(2500)).await;
+        assert_eq!(began.elapsed().as_millis(), 2500);
+        let mut waiting = Box::pin(awake(Duration::from_secs(60)));
+        assert_eq!(waiting.as_mut().now_or_never(), None);
+        advance(Duration::from_secs(600)).await;
+        assert_eq!(waiting.as_mut().now_or_never(), None);
+        let thawed = Instant::now();
+        waiting.await;
+        assert_eq!(thawed.elapsed().as_secs(), 59);
     }
 }

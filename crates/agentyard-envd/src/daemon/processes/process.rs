@@ -1,6 +1,7 @@
 //! A process, as those see it who listen and talk to it.
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -29,6 +30,8 @@ pub(super) struct Process {
     /// Its terminal, if it runs in one.
     terminal: Option<OwnedFd>,
     listeners: Mutex<Vec<Feed>>,
+    /// Whether its number may be somebody else's by now. Some of what it said may still be waiting for a reader.
+    is_buried: AtomicBool,
     /// How it ended. It is set while nobody can begin to listen.
     end: watch::Sender<Option<End>>,
 }
@@ -48,6 +51,7 @@ impl Process {
             inlet,
             terminal,
             listeners: Mutex::default(),
+            is_buried: AtomicBool::new(false),
             end: watch::Sender::new(None),
         }
     }
@@ -80,6 +84,11 @@ impl Process {
         if let Some(end) = end {
             tell_end(&feed, end).await;
         }
+    }
+
+    /// It has ended, and its number is free.
+    pub(super) fn has_been_buried(&self) {
+        self.is_buried.store(true, Ordering::Release);
     }
 
     /// Whether anybody wants to know what it says.
@@ -147,14 +156,14 @@ impl Process {
     fn send(&self, signal: rustix::process::Signal) -> Result<(), Fault> {
         let group = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         match group {
-            // What has ended has no number: it may be somebody else's now.
-            Some(group) if self.end.borrow().is_none() => rustix::process::kill_process_group(group, signal)
-                .map_err(|error| {
+            Some(group) if !self.is_buried.load(Ordering::Acquire) => {
+                rustix::process::kill_process_group(group, signal).map_err(|error| {
                     Fault::new(
                         Code::NotFound,
                         format!("process {} cannot be signalled: {error}", self.pid),
                     )
-                }),
+                })
+            }
             _ => Err(self.has_ended()),
         }
     }
