@@ -11,10 +11,12 @@ mod words;
 
 use std::sync::Arc;
 
+use agentyard_operations::registry;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
+use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -23,6 +25,10 @@ use crate::platform::Platform;
 
 use self::control::Control;
 use self::data::{Address, DataPlane};
+use self::words::Fault;
+
+/// What whoever talks to a sandbox does in effect: a server that does not offer it leads nobody there.
+const ACTING: &str = "sandbox_run";
 
 /// How the addresses of E2B's interface begin.
 const BEGINNINGS: [&str; 9] = [
@@ -73,6 +79,9 @@ pub(crate) fn before(
     let plane = DataPlane {
         services: platform.services.clone(),
         admission: edge.admission(),
+        is_offered: registry()
+            .find(ACTING)
+            .is_some_and(|operation| platform.selection.offers(operation.entry())),
         max_upload_bytes: http.max_sandbox_upload_bytes,
         end: end.clone(),
     };
@@ -111,6 +120,14 @@ async fn choose(State(ways): State<Arc<Ways>>, mut request: Request) -> Response
         .oneshot(request)
         .await
         .unwrap_or_else(|never| match never {})
+}
+
+fn not_offered(what: &str) -> Fault {
+    let served = "the toolset `sandbox` is not among those that it serves, or it only reads";
+    Fault::new(
+        StatusCode::NOT_IMPLEMENTED,
+        format!("this server does not offer {what}: {served}"),
+    )
 }
 
 fn is_control(path: &str) -> bool {

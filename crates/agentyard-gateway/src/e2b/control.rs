@@ -82,12 +82,7 @@ impl Control {
         let operation = registry()
             .find(name)
             .filter(|operation| selection.offers(operation.entry()))
-            .ok_or_else(|| {
-                Fault::new(
-                    StatusCode::NOT_IMPLEMENTED,
-                    format!("this server does not offer `{name}`. Add the toolset `sandbox` to those that it serves"),
-                )
-            })?;
+            .ok_or_else(|| super::not_offered(name))?;
         let caller = selection.restrict(caller.0.clone());
         let context = Context {
             services,

@@ -23,7 +23,7 @@ use crate::edge::{Admission, ForeignPage, OpenEnded, Refusal, peer_of};
 
 use self::address::Signed;
 use self::bodies::{Bounded, UntilStop};
-use super::words::Fault;
+use super::words::{Fault, whole_id};
 
 pub(super) use self::address::Address;
 
@@ -33,6 +33,8 @@ pub(super) struct DataPlane {
     pub(super) services: Arc<Services>,
     /// Counts who presents wrong tokens.
     pub(super) admission: Arc<Admission>,
+    /// Whether this server lets anybody do something in a sandbox.
+    pub(super) is_offered: bool,
     /// How large a request may be.
     pub(super) max_upload_bytes: u64,
     /// Ends answers that would go on for ever.
@@ -58,6 +60,9 @@ enum TurnedAway {
 
 impl DataPlane {
     async fn pass(&self, address: &Address, request: Request) -> Result<Response, TurnedAway> {
+        if !self.is_offered {
+            return Err(super::not_offered("talking to sandboxes").into());
+        }
         if request.body().size_hint().lower() > self.max_upload_bytes {
             return Err(self.too_large().into());
         }
@@ -134,7 +139,7 @@ impl DataPlane {
         let sandboxes = &self.services.sandboxes;
         let (named, port) = match address {
             Address::Named { sandbox, port } | Address::Hosted { sandbox, port } => {
-                let id = sandbox
+                let id = whole_id(sandbox)
                     .parse::<SandboxId>()
                     .map_err(|_| Denial::unknown(sandbox))?;
                 (Some(id), *port)

@@ -101,6 +101,11 @@ impl IntoResponse for Fault {
     }
 }
 
+/// The id of a sandbox, which older clients write with that of its machine behind it.
+pub(super) fn whole_id(text: &str) -> &str {
+    text.split('-').next().unwrap_or(text)
+}
+
 /// Says in E2B's words what the edge refused in ours. Status and headers stay.
 pub(super) async fn reword(request: Request, next: Next) -> Response {
     reworded(next.run(request).await)

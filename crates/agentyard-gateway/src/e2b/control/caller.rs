@@ -7,7 +7,7 @@ use axum::extract::{FromRequestParts, Path};
 use http::StatusCode;
 use http::request::Parts;
 
-use crate::e2b::words::Fault;
+use crate::e2b::words::{Fault, whole_id};
 
 /// The caller of a request.
 pub(super) struct Known(pub(super) Caller);
@@ -31,7 +31,7 @@ impl<S: Send + Sync> FromRequestParts<S> for SandboxPath {
         let Path(text) = Path::<String>::from_request_parts(parts, state)
             .await
             .map_err(|_| Fault::invalid("the path is not valid UTF-8"))?;
-        text.parse().map(Self).map_err(|_| {
+        whole_id(&text).parse().map(Self).map_err(|_| {
             let shown: String = text
                 .chars()
                 .filter(char::is_ascii_alphanumeric)

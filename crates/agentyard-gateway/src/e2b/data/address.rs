@@ -141,7 +141,8 @@ fn hosted(uri: &Uri, headers: &HeaderMap, domain: &str) -> Option<(String, u16)>
     };
     let name = host.split(':').next()?;
     let (port, sandbox) = name.strip_suffix(domain)?.strip_suffix('.')?.split_once('-')?;
-    let plain = !sandbox.is_empty() && sandbox.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let written = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let plain = !sandbox.is_empty() && sandbox.bytes().all(written);
     plain.then_some((sandbox.to_owned(), port_of(port)?))
 }
 
