@@ -8,9 +8,9 @@ await raises('neither lists', e2b.AuthenticationError, () => Sandbox.list({ apiK
 await withSandbox(async (sandbox) => {
   const id = sandbox.sandboxId
   const stranger = { apiKey: process.env.STRANGER_API_KEY }
-  await raises('others do not see it', e2b.SandboxNotFoundError, () => Sandbox.getInfo(id, stranger))
-  await raises('nor connect', e2b.SandboxNotFoundError, () => Sandbox.connect(id, stranger))
-  same('nor kill', await Sandbox.kill(id, stranger), false)
+  await raises('others do not see it', e2b.SandboxError, () => Sandbox.getInfo(id, stranger))
+  await raises('nor connect', e2b.SandboxError, () => Sandbox.connect(id, stranger))
+  await raises('nor kill', e2b.SandboxError, () => Sandbox.kill(id, stranger))
   const listed = (await allOf(Sandbox.list(stranger))).map((one) => one.sandboxId)
   holds('nor list it', !listed.includes(id), listed)
   same('it still runs', await sandbox.isRunning(), true)

@@ -5,7 +5,7 @@ import os
 import e2b
 from checks import CodeSandbox, Sandbox, a_sandbox, all_of, holds, raises, run, same, settle
 
-# Of somebody else of the same server, and of one who may only read.
+# Of somebody who may run code, but see nothing of others; and of one who may only read.
 STRANGER = os.environ["STRANGER_API_KEY"]
 READER = os.environ["READER_API_KEY"]
 
@@ -28,12 +28,18 @@ async def wrong_keys():
 
 async def strangers(sandbox):
     id, key = sandbox.sandbox_id, {"api_key": STRANGER}
-    await raises("others do not see it", e2b.SandboxNotFoundException, lambda: Sandbox.get_info(id, **key))
-    await raises("nor connect", e2b.SandboxNotFoundException, lambda: Sandbox.connect(id, **key))
-    await raises("nor pause", e2b.SandboxNotFoundException, lambda: Sandbox.pause(id, **key))
-    await raises("nor prolong", e2b.SandboxNotFoundException, lambda: Sandbox.set_timeout(id, 9, **key))
-    await raises("nor copy", e2b.SandboxNotFoundException, lambda: Sandbox.create_snapshot(id, **key))
-    same("nor kill", await settle(Sandbox.kill(id, **key)), False)
+    for what, call in {
+        "others do not see it": lambda: Sandbox.get_info(id, **key),
+        "nor connect": lambda: Sandbox.connect(id, **key),
+        "nor pause": lambda: Sandbox.pause(id, **key),
+        "nor prolong": lambda: Sandbox.set_timeout(id, 9, **key),
+        "nor copy": lambda: Sandbox.create_snapshot(id, **key),
+        "nor fork": lambda: Sandbox.fork(id, **key),
+        "nor let it out": lambda: Sandbox.update_network(id, {"allow_internet_access": True}, **key),
+        "nor kill": lambda: Sandbox.kill(id, **key),
+    }.items():
+        error = await raises(what, e2b.SandboxException, call)
+        same("which is forbidden", error.status_code, 403)
     listed = [info.sandbox_id for info in await all_of(Sandbox.list(**key))]
     holds("nor list it", id not in listed, listed)
     same("it still runs", await settle(sandbox.is_running()), True)

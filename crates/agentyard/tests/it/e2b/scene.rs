@@ -28,7 +28,7 @@ pub(super) struct Scene {
     keys: Keys,
 }
 
-/// Keys of three who know nothing of one another.
+/// Keys of one who runs code, of one who may do so but sees nothing of others, and of one who may only look.
 struct Keys {
     own: String,
     stranger: String,
@@ -59,7 +59,7 @@ impl Scene {
         };
         let keys = Keys {
             own: key("own", &[]),
-            stranger: key("stranger", &[]),
+            stranger: key("stranger", &["--permissions", "agent:run"]),
             reader: key("reader", &["--permissions", "project:read"]),
         };
         Self {
