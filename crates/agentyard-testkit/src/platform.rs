@@ -35,6 +35,7 @@ pub struct TestPlatform {
     configured: Vec<ConfiguredRepo>,
     workspaces: WorkspaceSettings,
     executions: ExecutionSettings,
+    sandboxes: SandboxSettings,
     data: DataDirectory,
 }
 
@@ -53,7 +54,47 @@ impl TestPlatform {
     /// When the machine cannot provide it.
     pub async fn with_executions(executions: ExecutionSettings) -> Self {
         let workspaces = WorkspaceSettings::default();
-        Self::of_parts(Vec::new(), run_settings(), workspaces, executions).await
+        Self::of_parts(
+            Vec::new(),
+            run_settings(),
+            workspaces,
+            executions,
+            sandbox_settings(),
+        )
+        .await
+    }
+
+    /// As [`TestPlatform::new`], with real sandboxes that stay, kept in this way. They have no network.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_sandboxes(sandboxes: SandboxSettings) -> Self {
+        let (runs, workspaces) = (standing_run_settings(), WorkspaceSettings::default());
+        Self::of_parts(
+            Vec::new(),
+            runs,
+            workspaces,
+            ExecutionSettings::default(),
+            sandboxes,
+        )
+        .await
+    }
+
+    /// The services of another process on the same data directory, with real sandboxes that stay.
+    #[must_use]
+    pub fn another_process_with_sandboxes(&self) -> Arc<Services> {
+        let store = self.data.store(&self.clock);
+        let (configured, workspaces) = (self.configured.clone(), self.workspaces.clone());
+        let settings = settings(&self.data, &store, &self.repository, configured, workspaces);
+        Arc::new(Services::new(
+            &store,
+            settings,
+            standing_run_settings(),
+            environment_settings(self.data()),
+            self.executions.clone(),
+            self.sandboxes.clone(),
+            self.clock.clone(),
+        ))
     }
 
     /// As [`TestPlatform::new`], with workspaces kept in this way.
@@ -81,7 +122,8 @@ impl TestPlatform {
     }
 
     async fn with(configured: Vec<ConfiguredRepo>, runs: RunSettings, workspaces: WorkspaceSettings) -> Self {
-        Self::of_parts(configured, runs, workspaces, ExecutionSettings::default()).await
+        let executions = ExecutionSettings::default();
+        Self::of_parts(configured, runs, workspaces, executions, sandbox_settings()).await
     }
 
     async fn of_parts(
@@ -89,6 +131,7 @@ impl TestPlatform {
         runs: RunSettings,
         workspaces: WorkspaceSettings,
         executions: ExecutionSettings,
+        sandboxes: SandboxSettings,
     ) -> Self {
         let data = DataDirectory::new();
         let clock = Clock::fixed(NOON);
@@ -108,7 +151,7 @@ impl TestPlatform {
             runs,
             environments,
             executions.clone(),
-            sandbox_settings(),
+            sandboxes.clone(),
             clock.clone(),
         );
         let services = Arc::new(services);
@@ -120,6 +163,7 @@ impl TestPlatform {
             configured,
             workspaces,
             executions,
+            sandboxes,
             data,
         }
     }
@@ -366,6 +410,15 @@ pub fn sandboxed_run_settings() -> RunSettings {
         interpreters: Some(Interpreters::new(bubblewrap.clone())),
         sandbox: Some(Arc::new(bubblewrap)),
         ..run_settings()
+    }
+}
+
+/// The same without interpreters and without a network, for sandboxes that stay.
+fn standing_run_settings() -> RunSettings {
+    RunSettings {
+        interpreters: None,
+        network: Network::None,
+        ..sandboxed_run_settings()
     }
 }
 
