@@ -81,7 +81,7 @@ pub(crate) struct Config {
     pub(crate) workspaces: WorkspaceSettings,
     /// Where commands and code run, and what they may take there.
     pub(crate) sandbox: SandboxSettings,
-    /// The service that commands run on where `sandbox.backend` is `e2b`.
+    /// Sandboxes that clients of E2B are given, and the service that commands run on where `sandbox.backend` is `e2b`.
     pub(crate) e2b: E2bSettings,
     /// How long commands run, and how many at once.
     pub(crate) build: BuildSettings,

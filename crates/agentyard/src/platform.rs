@@ -200,7 +200,7 @@ pub(crate) fn platform(
             runs,
             environments,
             executions,
-            crate::standing_settings::sandboxes(&config.settings, owner.map(|owner| (owner.uid, owner.gid))),
+            crate::standing_settings::sandboxes(&config.settings, owner.map(|owner| (owner.uid, owner.gid)))?,
             Clock::System,
         )),
         selection: Arc::new(selection),

@@ -12,6 +12,7 @@ use agentyard_model::{
 use agentyard_sandbox::Standing;
 use agentyard_store::{Creation, SandboxToken};
 
+use super::ending::take_down;
 use super::kept::Kept;
 use super::owners::{absent, owner_of, visible};
 use super::templates::Origin;
@@ -158,21 +159,26 @@ impl Sandboxes {
         variables: &BTreeMap<String, Secret>,
         timeout: Duration,
     ) -> Result<Row> {
+        // It is kept before anybody can find it, so that whoever ends it then takes it down, too.
+        let kept = Arc::new(Kept::new(row, Arc::clone(yard)));
+        self.kept().insert(row.id, Arc::clone(&kept));
+        self.keep(&kept, standing, variables);
         // Its time begins when it can be used.
         let ends_at = self.0.parts.clock.now().after(timeout);
+        kept.set_ends_at(ends_at);
         let started = self.0.parts.store.sandboxes().started(row.id, ends_at).await;
         let started = started.map_err(|error| from_store("making a sandbox", error))?;
         let row = started.ok_or_else(|| absent(row.id))?;
-        let kept = Arc::new(Kept::new(&row, Arc::clone(yard)));
-        self.kept().insert(row.id, Arc::clone(&kept));
-        self.keep(&kept, standing, variables);
         self.refill_spares();
         Ok(row)
     }
 
     /// Takes back a sandbox that could not be made.
     async fn unmake(&self, caller: &Caller, row: &Row, yard: &Yard, action: &'static str) {
-        self.kept().remove(&row.id);
+        let kept = self.kept().remove(&row.id);
+        if let Some(kept) = kept {
+            take_down(&kept).await;
+        }
         if let Err(error) = yard.grounds.remove(&row.id.to_string()).await {
             tracing::warn!(%error, sandbox = %row.id, "the files of a sandbox that was not made could not be removed");
             return;

@@ -122,7 +122,8 @@ impl Sandboxes {
     }
 }
 
-async fn take_down(kept: &Kept) {
+/// Ends whatever of it is in memory.
+pub(super) async fn take_down(kept: &Kept) {
     kept.watch(None);
     match kept.set_phase(Phase::Absent) {
         Phase::Running(standing) | Phase::Frozen(standing) => standing.take_down().await,

@@ -227,6 +227,13 @@ impl Sandboxes {
         kept.set_ends_at(ends_at);
         self.0.sooner.notify_one();
         let noted = store.sandboxes().resumed(id, ends_at, event).await;
+        if noted.is_err()
+            && let Phase::Running(standing) = kept.phase()
+            && standing.freeze().await.is_ok()
+        {
+            // It is paused as long as the row says so.
+            kept.set_phase(Phase::Frozen(standing));
+        }
         let row = noted.map_err(|error| from_store("waking a sandbox", error))?;
         row.ok_or_else(|| absent(id))
     }

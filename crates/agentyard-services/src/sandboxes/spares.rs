@@ -80,10 +80,13 @@ impl Sandboxes {
                 _ = spare.standing.ended() => true,
                 () = std::future::ready(()) => false,
             };
-            match has_ended {
-                true => remove(spare).await,
-                false if Arc::ptr_eq(&spare.yard, yard) => return Some(spare),
-                false => self.give_back(Some(spare)),
+            if has_ended {
+                remove(spare).await;
+            } else if Arc::ptr_eq(&spare.yard, yard) {
+                return Some(spare);
+            } else {
+                self.give_back(Some(spare));
+                return None;
             }
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use agentyard_model::{AuditEvent, Caller, SandboxState, Timestamp};
 
 use super::Sandboxes;
+use super::ending::take_down;
 use super::kept::{EndWithThis, Kept};
 use super::metrics::SAMPLED_EVERY;
 use crate::error::{Result, from_store};
@@ -102,6 +103,9 @@ impl Sandboxes {
     async fn left(&self, kept: &Kept) -> Result<()> {
         let found = self.0.parts.store.sandboxes().find(kept.id).await;
         let Some(row) = found.map_err(|error| from_store("looking up a sandbox", error))? else {
+            // Whoever removed the row without us, nobody can find it any more.
+            self.kept().remove(&kept.id);
+            take_down(kept).await;
             return Ok(());
         };
         let entered = self.enter_row(&row).await?;

@@ -90,9 +90,15 @@ impl Sandboxes {
             if yards.iter().any(|yard| yard.keeper == keeper) {
                 continue;
             }
-            if let Some(yard) = self.take_over(&keeper).await? {
-                self.put_in_order(&yard).await?;
-                yards.push(yard);
+            let Some(yard) = self.take_over(&keeper).await? else {
+                continue;
+            };
+            match self.put_in_order(&yard).await {
+                Ok(()) => yards.push(yard),
+                // Others can do without it, and it is tried again.
+                Err(error) => {
+                    tracing::warn!(error = %error.chain(), yard = keeper, "sandboxes could not be put in order");
+                }
             }
         }
         Ok(())

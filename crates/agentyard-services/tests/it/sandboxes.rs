@@ -304,8 +304,9 @@ async fn tenants_are_apart_and_others_need_a_permission() {
         ErrorKind::Forbidden
     );
     assert_eq!(kind(sandboxes.kill(&sees, id).await), ErrorKind::Forbidden);
-    let nothing = sandboxes.create(&of(&[Permission::ProjectWrite]), CreateSandbox::default());
-    assert_eq!(kind(nothing.await), ErrorKind::Forbidden);
+    let writes = of(&[Permission::ProjectWrite]);
+    let nothing = sandboxes.create(&writes, CreateSandbox::default()).await;
+    assert_eq!(kind(nothing), ErrorKind::Forbidden);
     platform.services.end().await;
 }
 

@@ -1,4 +1,5 @@
-//! The settings of E2B: which service runs commands where `sandbox.backend` is `e2b`.
+//! The settings of E2B: sandboxes that we make for its clients, and which service runs commands where `sandbox.backend`
+//! is `e2b`.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use agentyard_sandbox::{E2bSettings as Settings, PoolSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// E2B: the service that commands run on with `sandbox.backend = "e2b"`.
+/// E2B: sandboxes that stay, which its clients are given, and the service that commands run on with
+/// `sandbox.backend = "e2b"`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct E2bSettings {
@@ -34,6 +36,20 @@ pub(crate) struct E2bSettings {
     pub(crate) pool_max: u32,
     /// How old one that waits may get, in seconds.
     pub(crate) pool_ttl_seconds: u64,
+    /// Templates that clients of ours may name beside `base` and `code-interpreter-v1`, each as `name=image`, with
+    /// `sandbox.backend = "podman"`.
+    pub(crate) templates: Vec<String>,
+    /// The longest that a sandbox of ours may stay without being asked for again, in hours.
+    pub(crate) max_timeout_hours: u32,
+    /// How many sandboxes of ours one tenant may have at once, paused ones included.
+    pub(crate) max_sandboxes: u32,
+    /// How many all tenants may have together.
+    pub(crate) max_sandboxes_in_all: u32,
+    /// How many sandboxes of ours stand ready before somebody asks for one; from the first that is made until nobody has
+    /// wanted one for ten minutes.
+    pub(crate) spare: u32,
+    /// Whether what listens in a sandbox of ours can be reached without its token when its owner does not say.
+    pub(crate) public_traffic: bool,
 }
 
 impl Default for E2bSettings {
@@ -51,6 +67,12 @@ impl Default for E2bSettings {
             pool_min: 0,
             pool_max: u32::try_from(pool.max).unwrap_or(u32::MAX),
             pool_ttl_seconds: pool.time_to_live.as_secs(),
+            templates: Vec::new(),
+            max_timeout_hours: 24,
+            max_sandboxes: 64,
+            max_sandboxes_in_all: 256,
+            spare: 1,
+            public_traffic: false,
         }
     }
 }
