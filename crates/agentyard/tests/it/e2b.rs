@@ -4,6 +4,7 @@
 //! with the asynchronous client, and in JavaScript. All of them use one server at the same time.
 
 mod clients;
+mod leftovers;
 mod scene;
 
 use std::io::Write;

@@ -27,7 +27,7 @@ async def main():
 
 async def cloning(git):
     await raises("without a password", e2b.GitAuthException, lambda: git.clone(URL, path=REPOSITORY))
-    await settle(git.clone(URL, path=REPOSITORY, branch="main", **LOGIN))
+    await settle(git.clone(URL, path=REPOSITORY, **LOGIN))
     status = await settle(git.status(REPOSITORY))
     same("it is cloned", (status.current_branch, status.upstream, status.is_clean), ("main", "origin/main", True))
     same("without keeping the password", await settle(git.remote_get(REPOSITORY, "origin")), URL)

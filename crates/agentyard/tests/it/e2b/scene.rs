@@ -7,6 +7,7 @@ use agentyard_testkit::TestRepository;
 use serde_json::Value;
 
 use super::clients::{self, Client};
+use super::leftovers;
 use crate::git_host::{self, GitHost};
 use crate::support::{Place, Server, text};
 
@@ -222,8 +223,7 @@ impl Scene {
         let server = self.server.take().unwrap();
         let process = server.process();
         assert!(server.terminate(), "the server stops cleanly");
-        let left = processes_with(self.home());
-        assert!(left.is_empty(), "left of the server {process}: {left:?}");
+        leftovers::assert_none(process, self.home());
     }
 }
 
@@ -248,16 +248,4 @@ fn serve(place: &Place, host: &GitHost) -> Server {
 fn token_in(greeting: &str) -> String {
     let line = greeting.lines().find(|line| line.trim().starts_with("ay_"));
     line.expect("a token").trim().to_owned()
-}
-
-/// Programs that still have something to do with a directory.
-fn processes_with(directory: &Path) -> Vec<String> {
-    let directory = directory.display().to_string();
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    processes
-        .filter_map(|process| {
-            let arguments = text(&std::fs::read(process.path().join("cmdline")).ok()?);
-            (arguments.contains(&directory) && process.file_name() != "self").then_some(arguments)
-        })
-        .collect()
 }
