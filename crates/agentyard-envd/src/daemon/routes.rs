@@ -7,6 +7,7 @@ use http::{Method, Request, Response, StatusCode};
 
 use super::environment::Environment;
 use super::files::Files;
+use super::interpreter::Contexts;
 use super::processes::Processes;
 use super::{
     ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes, user,
@@ -27,6 +28,7 @@ pub(super) struct Inner {
     pub(super) environment: Environment,
     pub(super) files: Files,
     pub(super) processes: Processes,
+    pub(super) contexts: Contexts,
 }
 
 impl std::ops::Deref for Daemon {
@@ -44,6 +46,7 @@ impl Daemon {
             environment: Environment::default(),
             files: Files::new(),
             processes: Processes::default(),
+            contexts: Contexts::default(),
         }))
     }
 

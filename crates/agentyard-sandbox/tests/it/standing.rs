@@ -1,5 +1,6 @@
 //! Sandboxes that stay.
 
+mod code;
 mod ports;
 mod processes;
 mod terminals;

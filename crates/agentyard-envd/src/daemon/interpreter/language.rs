@@ -73,17 +73,15 @@ impl Language {
                 command.args(["-c", PYTHON_BOOT, &PYTHON_KERNEL.len().to_string()]);
                 // Nobody looks at a screen: figures are drawn into memory.
                 command.env("MPLBACKEND", "agg");
+                // A system's own Python can be kept from being added to. Nobody but this sandbox has this one's additions.
+                command.env("PIP_BREAK_SYSTEM_PACKAGES", "1");
                 command
             }
             Self::Javascript | Self::Typescript => {
                 // Node cannot move a descriptor away from what the programs that it starts inherit.
                 let mut command = new_command("sh");
                 command.args(["-c", "exec node -e \"$0\" -- \"$@\" 3<&0 </dev/null"]);
-                command.args([
-                    JAVASCRIPT_BOOT,
-                    &JAVASCRIPT_KERNEL.len().to_string(),
-                    self.name(),
-                ]);
+                command.args([JAVASCRIPT_BOOT, &JAVASCRIPT_KERNEL.len().to_string(), self.name()]);
                 command
             }
             Self::Bash => {
@@ -122,7 +120,10 @@ impl Language {
 
     /// Whether code in it can have a variable with this name.
     pub(super) fn can_name(self, variable: &str) -> bool {
-        let is_word = |text: &str| text.chars().all(|each| each.is_ascii_alphanumeric() || each == '_');
+        let is_word = |text: &str| {
+            text.chars()
+                .all(|each| each.is_ascii_alphanumeric() || each == '_')
+        };
         self != Self::Bash || is_word(variable) && !variable.starts_with(|first: char| first.is_ascii_digit())
     }
 }

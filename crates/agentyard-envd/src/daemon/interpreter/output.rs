@@ -9,17 +9,25 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 /// How much of what an execution prints is told.
-const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 
 /// How much it may show beside that.
-const MAX_RESULT_BYTES: usize = 64 * 1024 * 1024;
+const MAX_RESULT_BYTES: usize = 32 * 1024 * 1024;
 
 /// How long a piece of what it prints is at most.
 pub(super) const MAX_PIECE_BYTES: usize = 64 * 1024;
 
 /// The ways to show a result that are text. The others are JSON.
 const TEXTS: [&str; 9] = [
-    "text", "html", "markdown", "svg", "png", "jpeg", "pdf", "latex", "javascript",
+    "text",
+    "html",
+    "markdown",
+    "svg",
+    "png",
+    "jpeg",
+    "pdf",
+    "latex",
+    "javascript",
 ];
 const STRUCTURES: [&str; 4] = ["json", "data", "chart", "extra"];
 
@@ -34,7 +42,8 @@ pub(super) enum Stream {
 #[derive(Debug)]
 pub(super) struct Output {
     lines: mpsc::Sender<Bytes>,
-    text_left: usize,
+    /// Nothing once something was left out.
+    text_left: Option<usize>,
     results_left: usize,
     /// Bytes of a character that is not there as a whole yet.
     begun: [Vec<u8>; 2],
@@ -44,7 +53,7 @@ impl Output {
     pub(super) fn new(lines: mpsc::Sender<Bytes>) -> Self {
         Self {
             lines,
-            text_left: MAX_TEXT_BYTES,
+            text_left: Some(MAX_TEXT_BYTES),
             results_left: MAX_RESULT_BYTES,
             begun: Default::default(),
         }
@@ -83,17 +92,15 @@ impl Output {
     }
 
     async fn tell_text(&mut self, stream: Stream, text: &str) {
-        if text.is_empty() || self.text_left == 0 {
+        let Some(left) = self.text_left else {
             return;
-        }
-        let told = &text[..text.floor_char_boundary(self.text_left)];
+        };
+        let told = &text[..text.floor_char_boundary(left)];
+        self.text_left = (told.len() == text.len()).then(|| left - told.len());
         if !told.is_empty() {
             self.line(stream, told).await;
         }
-        if told.len() == text.len() {
-            self.text_left -= told.len();
-        } else {
-            self.text_left = 0;
+        if self.text_left.is_none() {
             let note = format!(
                 "\n[what follows was left out: an execution can print {} MiB; write more into a file]\n",
                 MAX_TEXT_BYTES >> 20
@@ -112,7 +119,8 @@ impl Output {
             Stream::Stdout => "stdout",
             Stream::Stderr => "stderr",
         };
-        self.tell(json!({ "type": kind, "text": text, "timestamp": now() })).await;
+        self.tell(json!({ "type": kind, "text": text, "timestamp": now() }))
+            .await;
     }
 
     /// It has this to show: whether as the value of its last expression, then ways to show it and what they are.
@@ -122,7 +130,8 @@ impl Output {
         };
         let size: usize = fields.iter().map(String::len).sum();
         if size > self.results_left {
-            self.note("[a result was left out: the execution has shown too much already]\n").await;
+            self.note("[a result was left out: the execution has shown too much already]\n")
+                .await;
             return;
         }
         self.results_left -= size;
@@ -199,7 +208,11 @@ fn ascii(value: &Value) -> Vec<u8> {
 struct Ascii;
 
 impl serde_json::ser::Formatter for Ascii {
-    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         if fragment.is_ascii() {
             return writer.write_all(fragment.as_bytes());
         }

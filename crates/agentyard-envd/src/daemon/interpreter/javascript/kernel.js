@@ -12,6 +12,8 @@ const util = require("node:util");
 const vm = require("node:vm");
 
 const SOCKET = 3;
+// A message that is longer than the daemon reads would end the context.
+const MAX_CHARACTERS = 4 << 20;
 const session = new inspector.Session();
 session.connect();
 
@@ -23,7 +25,7 @@ let kept;
 
 function send(...fields) {
   const parts = fields.flatMap((field) => {
-    const bytes = Buffer.from(field);
+    const bytes = Buffer.from(field.slice(0, MAX_CHARACTERS));
     return [number(bytes.length), bytes];
   });
   const body = Buffer.concat(parts);
@@ -90,7 +92,7 @@ function prepared(source) {
 function withoutTypes(source) {
   if (!modules.stripTypeScriptTypes) {
     const error = new Error(
-      `the node in this sandbox (${process.version}) cannot run TypeScript: it takes node 22.13 or later; use javascript`,
+      `the node of this sandbox, ${process.version}, cannot run TypeScript, which takes 22.13 or later; use javascript`,
     );
     error.name = "TypeScriptUnavailable";
     error.stack = "";
@@ -100,6 +102,10 @@ function withoutTypes(source) {
   const warn = process.emitWarning;
   process.emitWarning = () => {};
   try {
+    return modules.stripTypeScriptTypes(source);
+  } catch (error) {
+    if (error.code !== "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw error;
+    // Enumerations and the like are more than types.
     return modules.stripTypeScriptTypes(source, { mode: "transform" });
   } finally {
     process.emitWarning = warn;
@@ -137,19 +143,19 @@ async function valueOf(told) {
   return value;
 }
 
-async function run(source) {
-  count += 1;
+async function run(source, turn) {
   let text = prepared(source);
   let { details, value } = await evaluated(text);
   if (value instanceof SyntaxError && /import statement/.test(value.message)) {
     text = text.replace(IMPORT, imported);
     ({ details, value } = await evaluated(text));
   }
+  if (turn.over) return;
   if (details) {
     report(value, details, text);
   } else if (value !== undefined) {
     const shown = typeof value === "string" ? value : util.inspect(value, { depth: 6, maxStringLength: 1 << 20 });
-    send("result", "main", "text", shown);
+    send("shown", "main", "text", shown);
   }
 }
 
@@ -181,11 +187,15 @@ async function execute([source, ...pairs]) {
     interrupt = reject;
   });
   interrupted.catch(() => {});
+  // What goes on after it was interrupted has nothing to say any more.
+  const turn = { over: false };
+  count += 1;
   try {
-    await Promise.race([run(source), interrupted]);
+    await Promise.race([run(source, turn), interrupted]);
   } catch (error) {
     report(error, null, source);
   }
+  turn.over = true;
   interrupt = null;
   for (const [name, value] of before) {
     if (value === undefined) delete process.env[name];
@@ -204,7 +214,9 @@ Object.defineProperties(globalThis, {
   require: { value: modules.createRequire(path.join(process.cwd(), "cell.js")), writable: true },
 });
 process.argv.length = 1;
-process.on("SIGINT", () => interrupt?.(Object.assign(new Error("the execution was interrupted"), { name: "Interrupted" })));
+process.on("SIGINT", () => {
+  interrupt?.(Object.assign(new Error("the execution was interrupted"), { name: "Interrupted" }));
+});
 process.on("uncaughtException", (error) => console.error("Uncaught", error));
 process.on("unhandledRejection", (error) => console.error("Uncaught (in promise)", error));
 

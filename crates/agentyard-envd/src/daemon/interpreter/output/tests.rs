@@ -62,7 +62,18 @@ async fn a_flood_is_cut_off_with_a_note() {
 #[tokio::test]
 async fn a_result_has_known_fields_only() {
     let events = told(async |output| {
-        let fields = ["main", "text", "5", "json", "{\"a\":1}", "chart", "{broken", "type", "error", "odd"];
+        let fields = [
+            "main",
+            "text",
+            "5",
+            "json",
+            "{\"a\":1}",
+            "chart",
+            "{broken",
+            "type",
+            "error",
+            "odd",
+        ];
         output.result(&fields.map(str::to_owned)).await;
     })
     .await;
@@ -74,7 +85,11 @@ async fn a_result_has_known_fields_only() {
 
 #[tokio::test]
 async fn too_much_to_show_is_left_out() {
-    let shown = ["display".to_owned(), "text".to_owned(), "x".repeat(MAX_RESULT_BYTES / 2)];
+    let shown = [
+        "display".to_owned(),
+        "text".to_owned(),
+        "x".repeat(MAX_RESULT_BYTES / 2),
+    ];
     let events = told(async |output| {
         for _ in 0..3 {
             output.result(&shown).await;

@@ -14,7 +14,8 @@ import sys
 
 OURS = "<agentyard>"
 ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
-MAX_FIELD_BYTES = 8 << 20
+# A message that is longer than the daemon reads would end the context.
+MAX_RESULT_BYTES, MAX_ERROR_CHARACTERS = 16 << 20, 1 << 20
 
 KINDS = {
     "text/plain": "text",
@@ -138,7 +139,7 @@ def represent(value):
     shown = call_quietly(value, kind, "_repr_mimebundle_", include=None, exclude=None)
     if isinstance(shown, dict):
         bundle.update(shown)
-    if kind.__module__.startswith(("matplotlib", "pandas")):
+    if str(kind.__module__).startswith(("matplotlib", "pandas")):
         part("rich")["enrich"](value, bundle)
     return bundle
 
@@ -172,18 +173,22 @@ def publish(bundle, main=False):
             (result if mime in KINDS else extra)[KINDS.get(mime, mime)] = shown
     if extra:
         result["extra"] = extra
-    fields = []
+    fields, left = [], MAX_RESULT_BYTES
     for name, shown in result.items():
         if name in STRUCTURED:
             shown = part("rich")["json_text"](shown)
         elif not isinstance(shown, str):
             shown = str(shown)
-        if len(shown) > MAX_FIELD_BYTES:
-            sys.stderr.write(f"a result's {name} was left out: {len(shown)} bytes are more than can be sent\n")
+        size = len(shown.encode("utf-8", "backslashreplace"))
+        if size > left:
+            sys.stderr.write(f"a result's {name} was left out: {size} bytes are more than can be shown\n")
             continue
+        left -= size
         fields += [name, shown]
     flush()
-    socket.send("result", "main" if main else "display", *fields, answered=True)
+    # What is printed next is to come after it. A thread cannot wait for that: the socket is read by the main one.
+    waits = _thread.get_ident() == MAIN_THREAD
+    socket.send("result" if waits else "shown", "main" if main else "display", *fields, answered=waits)
 
 
 def display(*values, raw=False, **_options):
@@ -300,7 +305,7 @@ def report(error):
         value = str(error)
     except BaseException:
         value = "its text cannot be shown"
-    socket.send("error", type(error).__name__, value[:MAX_FIELD_BYTES], text[:MAX_FIELD_BYTES])
+    socket.send("error", type(error).__name__, value[:MAX_ERROR_CHARACTERS], text[:MAX_ERROR_CHARACTERS])
 
 
 def strip_our_frames(error):
@@ -369,10 +374,14 @@ namespace.update(__builtins__=builtins, display=display, In=[""], Out={}, _="", 
 builtins.display = display
 builtins.input = no_input
 for stream in (sys.stdout, sys.stderr):
-    stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True, write_through=False)
 sys.meta_path.insert(0, LateParts())
 sys.argv = [""]
 
-while True:
-    code, *pairs = (field.decode("utf-8", "replace") for field in socket.receive())
-    execute(code, dict(zip(pairs[::2], pairs[1::2])))
+try:
+    while True:
+        code, *pairs = (field.decode("utf-8", "replace") for field in socket.receive())
+        execute(code, dict(zip(pairs[::2], pairs[1::2])))
+except OSError:
+    # The cell has closed the socket.
+    os._exit(1)

@@ -69,6 +69,7 @@ def start(command, **options):
 
 def shell(command):
     kernel.namespace["_exit_code"] = start(expanded(command)).wait()
+    find_installed()
 
 
 def captured(command):
@@ -81,16 +82,20 @@ def captured(command):
 def pip(argument):
     kernel.flush()
     status = subprocess.Popen([sys.executable, "-m", "pip", *split(expanded(argument))]).wait()
-    import importlib
-
-    importlib.invalidate_caches()
-    # What was installed into the user's directory is found from now on, even if there was none before.
-    import site
-
-    if site.ENABLE_USER_SITE and os.path.isdir(site.getusersitepackages()):
-        site.addsitedir(site.getusersitepackages())
+    find_installed()
     if status:
         raise RuntimeError(f"pip ended with exit status {status}; what it said is in the output")
+
+
+def find_installed():
+    """Lets packages be imported that a program has installed. The user's directory for them may be new."""
+    import importlib
+    import site
+
+    importlib.invalidate_caches()
+    packages = site.getusersitepackages()
+    if site.ENABLE_USER_SITE and packages not in sys.path and os.path.isdir(packages):
+        site.addsitedir(packages)
 
 
 def split(argument):

@@ -128,7 +128,7 @@ class Changing:
         self.loader.exec_module(module)
         if module.__name__ == "matplotlib.pyplot":
             module.show = show_figures
-        elif hasattr(module, "display"):
+        elif module.__name__ != "IPython" and hasattr(module, "display"):
             module.display = kernel.display
             module.publish_display_data = publish_display_data
 
