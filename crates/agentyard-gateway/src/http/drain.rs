@@ -74,3 +74,35 @@ impl HttpBody for Counted {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::post;
+    use futures::stream;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    fn endless(open_ended: bool) -> Response {
+        let body = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+        let mut response = Response::new(body);
+        if open_ended {
+            response.extensions_mut().insert(OpenEnded);
+        }
+        response
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_lasts_until_something_else_ends_is_not_waited_for() {
+        for open_ended in [true, false] {
+            let drain = Drain::default();
+            let answer = post(move || async move { endless(open_ended) });
+            let app = drain.track(Router::new().route("/", answer));
+            let request = Request::post("/").body(Body::empty()).unwrap();
+            let going_on = app.oneshot(request).await.unwrap();
+            assert_eq!(drain.finished(Duration::from_secs(1)).await, open_ended);
+            drop(going_on);
+            assert!(drain.finished(Duration::from_secs(1)).await);
+        }
+    }
+}

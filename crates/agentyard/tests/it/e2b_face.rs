@@ -3,12 +3,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
 
 use base64::Engine as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{PATIENCE, Place, Server};
+use crate::support::{PATIENCE, Place, Server, free_port};
 
 /// An answer: its status, its head as text, and its body.
 struct Answer {
@@ -52,7 +53,11 @@ struct Yard {
 impl Yard {
     fn start(arguments: &[&str]) -> Self {
         let place = Place::new();
-        let server = Server::start(&place, arguments);
+        let address = format!("127.0.0.1:{}", free_port());
+        let mut command = place.command(&[&["serve", "--listen", &address], arguments].concat());
+        // What is found first elsewhere may not work inside.
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        let server = Server::of(command.stderr(Stdio::null()), &address);
         let key = server
             .greeting
             .lines()
@@ -440,7 +445,7 @@ fn the_same_key_makes_the_same_sandbox() {
     assert_eq!(first.status, 201, "{}", first.text());
     let second = create(&json!({ "templateID": "base" }));
     assert_eq!(second.json()["sandboxID"], first.json()["sandboxID"]);
-    let other = create(&json!({ "templateID": "base", "timeout": 7 }));
+    let other = create(&json!({ "templateID": "base", "metadata": { "another": "one" } }));
     assert_eq!(other.fault().0, 409);
 }
 
