@@ -1,16 +1,17 @@
 //! Sandboxes that stay: what only those of this machine do.
 
 mod code;
+mod ports;
+mod processes;
 mod reach;
 mod server;
+mod terminals;
 
 use std::fs::{self, File};
 use std::time::Duration;
 
 use agentyard_envd::{Exchange as _, client, empty};
-use agentyard_sandbox::{
-    Access, CopyWay, EndCause, Limits, Mount, Reach, STANDING_HOME, Sandbox, Site, Standing,
-};
+use agentyard_sandbox::{Access, CopyWay, EndCause, Limits, Mount, Reach, STANDING_HOME, Site, Standing};
 use http::{Request, StatusCode};
 
 use crate::sandbox_suite::Plot;
@@ -33,6 +34,11 @@ fn site(place: &Place) -> Site {
     }
 }
 
+/// A sandbox whose home directory is that place.
+async fn stand_up(place: &Place) -> Standing {
+    stood(&bubblewrap(), site(place)).await
+}
+
 async fn health(standing: &Standing) -> StatusCode {
     let request = Request::get("/health").body(empty()).unwrap();
     standing.exchange(request).await.unwrap().status()
@@ -41,7 +47,7 @@ async fn health(standing: &Standing) -> StatusCode {
 #[tokio::test]
 async fn a_daemon_answers_until_it_is_taken_down() {
     let place = Place::new();
-    let standing = bubblewrap().stand_up(site(&place)).await.unwrap();
+    let standing = stand_up(&place).await;
     assert_eq!(health(&standing).await, StatusCode::NO_CONTENT);
     standing.take_down().await;
     assert_eq!(standing.ended().await, EndCause::Stopped);
@@ -57,7 +63,7 @@ const COUNTING: &str = "(while :; do /bin/true; done) & while :; do echo >> ~/co
 /// Whoever is frozen does nothing at all.
 async fn freezing_stops_everybody() {
     let place = Place::new();
-    let standing = stood(&bubblewrap(), site(&place)).await;
+    let standing = stand_up(&place).await;
     let (_, _events) = started(&standing, COUNTING).await;
     let count = || fs::metadata(place.path().join("count")).map_or(0, |found| found.len());
     until(|| (count() > 10).then_some(()));

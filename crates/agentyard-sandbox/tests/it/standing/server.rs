@@ -54,6 +54,7 @@ fn begin(word: &str, state: &str) -> (Child, PathBuf) {
         }
         said += &line;
     }
+    server.wait().unwrap();
     panic!("{said}");
 }
 
