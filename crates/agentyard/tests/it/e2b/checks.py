@@ -8,6 +8,7 @@ on a line of its own; the first that does not ends the script.
 import asyncio
 import contextlib
 import inspect
+import os
 import sys
 import time
 
@@ -84,3 +85,6 @@ async def all_of(paginator):
 
 def run(main):
     asyncio.run(main())
+    # The client's own threads may still be at work while Python takes itself apart, and have been seen to end it badly.
+    sys.stdout.flush()
+    os._exit(0)

@@ -123,9 +123,13 @@ impl Scene {
         if output.status.success() {
             return Ok(());
         }
-        let Output { stdout, stderr, .. } = output;
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = output;
         Err(format!(
-            "{script} with {client:?}:\n{}{}",
+            "{script} with {client:?} ({status}):\n{}{}",
             text(&stdout),
             text(&stderr)
         ))
