@@ -85,6 +85,6 @@ async def all_of(paginator):
 
 def run(main):
     asyncio.run(main())
-    # The client's own threads may still be at work while Python takes itself apart, and have been seen to end it badly.
+    # Now and then the client's own threads abort Python while it takes itself apart.
     sys.stdout.flush()
     os._exit(0)
