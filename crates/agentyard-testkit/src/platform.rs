@@ -144,7 +144,8 @@ impl TestPlatform {
             uid: SANDBOX_USER,
             gid: SANDBOX_USER,
         });
-        let environments = environment_settings(data.0.path());
+        let mut environments = environment_settings(data.0.path());
+        environments.network = environments.network.min(runs.network);
         let services = Services::new(
             &store,
             settings,
