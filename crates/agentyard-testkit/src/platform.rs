@@ -144,8 +144,7 @@ impl TestPlatform {
             uid: SANDBOX_USER,
             gid: SANDBOX_USER,
         });
-        let mut environments = environment_settings(data.0.path());
-        environments.network = environments.network.min(runs.network);
+        let environments = environment_settings(data.0.path());
         let services = Services::new(
             &store,
             settings,
