@@ -13,7 +13,7 @@ pub mod standing;
 
 use agentyard_sandbox::{Backend, Sandbox, Site};
 
-pub use place::Plot;
+pub use place::{Plot, remote_site};
 
 /// Everything that a command must find: what it is given, what comes back, what ends it, and the walls.
 pub async fn every_command(sandbox: &dyn Sandbox) {
