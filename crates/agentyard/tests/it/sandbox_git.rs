@@ -86,7 +86,7 @@ impl Scene {
                 "--set",
                 &format!("git.allowed_hosts={address}"),
                 "--set",
-                "sandbox.network=registry",
+                "sandbox.network=full",
             ])
             .args(["--set", &format!("sandbox.registries={address}:{port}")])
             .args(["--set", "log.filter=trace"])
@@ -341,7 +341,7 @@ fn the_token_reaches_its_host_and_is_told_to_nobody_else() {
     // A host that sends back what it was given.
     let denied = json!({ "url": scene.host.url("denied.git"), "agent": "a", "task": "b" });
     let told = agent.refused("sandbox_clone", denied);
-    assert!(!told.contains("5ec7e7") && !told.contains(ENCODED), "{told}");
+    assert!(!told.contains(TOKEN) && !told.contains(ENCODED), "{told}");
 
     assert!(*scene.host.served.lock().unwrap() >= 3);
     let traces = scene.host.traces.lock().unwrap();
@@ -352,11 +352,11 @@ fn the_token_reaches_its_host_and_is_told_to_nobody_else() {
     assert!(arguments.is_empty(), "{arguments:?}");
     drop(traces);
     let (_, log) = agent.client.close();
-    assert!(!log.contains("5ec7e7") && !log.contains(ENCODED), "the log");
+    assert!(!log.contains(TOKEN) && !log.contains(ENCODED), "the log");
     every_file_below(scene.place.home(), &mut |path, content| {
         let content = String::from_utf8_lossy(content);
         assert!(
-            !content.contains("5ec7e7") && !content.contains(ENCODED),
+            !content.contains(TOKEN) && !content.contains(ENCODED),
             "{}",
             path.display()
         );
