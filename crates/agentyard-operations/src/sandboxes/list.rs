@@ -24,6 +24,7 @@ pub(super) struct SandboxListInput {
     metadata: Assignments,
     /// Only those in one of these states.
     #[serde(default)]
+    #[schemars(length(max = 2))]
     state: Vec<ListedState>,
     /// Only those made from this.
     template: Option<String>,

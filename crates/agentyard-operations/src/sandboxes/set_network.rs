@@ -20,9 +20,11 @@ pub(super) struct SandboxSetNetworkInput {
     internet: Option<bool>,
     /// Hosts or address blocks: nobody but these.
     #[serde(default)]
+    #[schemars(length(max = 64))]
     allow_out: Vec<String>,
     /// Not these.
     #[serde(default)]
+    #[schemars(length(max = 64))]
     deny_out: Vec<String>,
     /// Whether its ports answer without a token; as before when left out.
     public_traffic: Option<bool>,

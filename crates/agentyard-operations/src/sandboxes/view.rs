@@ -41,8 +41,10 @@ pub(super) struct SandboxView {
     #[serde(skip_serializing_if = "Option::is_none")]
     internet: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
     allow_out: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
     deny_out: Vec<String>,
     /// Whether its ports answer without a token, where that was said.
     #[serde(skip_serializing_if = "Option::is_none")]

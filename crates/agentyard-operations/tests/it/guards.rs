@@ -1,9 +1,11 @@
 //! Nothing can be added unguarded: every operation in the registry turns away whom it must.
 
-use agentyard_model::{Caller, Permission, Permissions, TenantId};
+use std::sync::Arc;
+
+use agentyard_model::{Caller, Permission, Permissions, TenantId, Toolset};
 use agentyard_operations::{Context, Face, Presentation, Progress, Registered, Reply, registry};
-use agentyard_services::{CreateSandbox, Error, ErrorKind, RepoRequest, Result};
-use agentyard_testkit::{TestPlatform, sandbox_settings};
+use agentyard_services::{CreateSandbox, Error, ErrorKind, RepoRequest, Result, Services};
+use agentyard_testkit::TestPlatform;
 use serde_json::{Map, Value, json};
 
 /// Arguments with which each operation gets as far as its own check. An operation that
@@ -103,6 +105,8 @@ struct Things {
     to_pause: String,
     to_kill: String,
     snapshot: String,
+    /// Where the sandboxes are. All else is run on the host, from where package indexes are reached.
+    with_sandboxes: Option<Arc<Services>>,
 }
 
 /// Operations on repositories in sandboxes, which are on other machines: none is reached here.
@@ -131,8 +135,10 @@ async fn call(
     caller: &Caller,
     things: &Things,
 ) -> Result<Reply> {
+    let is_of_sandboxes = operation.entry().toolset == Toolset::Sandbox;
+    let services = things.with_sandboxes.as_ref().filter(|_| is_of_sandboxes);
     let context = Context {
-        services: &platform.services,
+        services: services.unwrap_or(&platform.services),
         caller,
         progress: &Progress::ignored(),
     };
@@ -143,7 +149,7 @@ async fn call(
 }
 
 async fn platform_with_things() -> (TestPlatform, Things) {
-    let platform = TestPlatform::with_sandboxes(sandbox_settings()).await;
+    let platform = TestPlatform::new().await;
     // A remote that is always there: the repository itself.
     let repository = platform.repository.path().display().to_string();
     platform.repository.git(&["remote", "add", "origin", &repository]);
@@ -179,7 +185,8 @@ async fn platform_with_things() -> (TestPlatform, Things) {
 
 /// Some sandboxes, and a snapshot of one.
 async fn sandboxes(platform: &TestPlatform) -> Things {
-    let (services, local) = (&platform.services.sandboxes, Caller::local());
+    let with_sandboxes = platform.another_process_with_sandboxes();
+    let (services, local) = (&with_sandboxes.sandboxes, Caller::local());
     let mut made = Vec::new();
     for _ in 0..3 {
         let access = services.create(&local, CreateSandbox::default()).await.unwrap();
@@ -196,6 +203,7 @@ async fn sandboxes(platform: &TestPlatform) -> Things {
             .unwrap()
             .id
             .to_string(),
+        with_sandboxes: Some(with_sandboxes),
     }
 }
 

@@ -140,7 +140,10 @@ on_both_databases!(sandboxes_are_bounded_by_tenant_and_in_all, async |database| 
     };
     made(store, &foreign()).await;
     assert_eq!(create(foreign()).await, Creation::Full);
-    assert_eq!(actions(store, LOCAL).await, ["create", "create", "create"]);
+    assert_eq!(
+        actions(store, LOCAL).await,
+        ["create_tenant", "create", "create", "create"]
+    );
 });
 
 on_both_databases!(
