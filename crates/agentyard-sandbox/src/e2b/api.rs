@@ -345,7 +345,8 @@ impl Api {
         is_creation: bool,
     ) -> Result<Bytes, ApiError> {
         // The same for each try, so that what was made by one that seemed to fail is not made twice.
-        let key = is_creation.then(|| RunId::new().to_string());
+        // The service takes lower-case letters, digits and hyphens.
+        let key = is_creation.then(|| RunId::new().to_string().to_lowercase().replace('_', "-"));
         let (mut wait, mut tries) = (FIRST_WAIT, 1);
         loop {
             let (status, headers, answer) = self

@@ -41,6 +41,7 @@ pub(super) struct Link {
     access: Option<HeaderValue>,
     traffic: Option<HeaderValue>,
     gone: watch::Sender<bool>,
+    frozen: watch::Sender<bool>,
 }
 
 impl Link {
@@ -57,6 +58,7 @@ impl Link {
             access: token(made.envd_access_token),
             traffic: token(made.traffic_access_token),
             gone: watch::Sender::new(false),
+            frozen: watch::Sender::new(false),
         })
     }
 
@@ -71,6 +73,22 @@ impl Link {
     /// Notes that the sandbox is not there any more.
     pub(super) fn note_gone(&self) {
         self.gone.send_replace(true);
+    }
+
+    /// Notes whether the sandbox stands still. While it does, requests wait, because whoever stands before it would say
+    /// that there is none.
+    pub(super) fn set_frozen(&self, is_frozen: bool) {
+        self.frozen.send_replace(is_frozen);
+    }
+
+    pub(super) fn is_frozen(&self) -> bool {
+        *self.frozen.borrow()
+    }
+
+    /// Returns when the sandbox goes on.
+    pub(super) async fn thawed(&self) {
+        // The sender is here, so that it cannot fail.
+        let _ = self.frozen.subscribe().wait_for(|frozen| !*frozen).await;
     }
 
     /// Returns when somebody found the sandbox gone.
@@ -113,6 +131,10 @@ impl Link {
     }
 
     async fn send(&self, request: Request<Body>) -> Result<Response<Body>, Unreachable> {
+        tokio::select! {
+            () = self.thawed() => {}
+            () = self.gone() => {}
+        }
         if self.is_gone() {
             return Err(unreachable(&format!("the sandbox {} {GONE}", self.id)));
         }
@@ -152,7 +174,7 @@ impl Link {
             }
             text.extend_from_slice(piece);
         }
-        if String::from_utf8_lossy(&text).contains(GONE) {
+        if String::from_utf8_lossy(&text).contains(GONE) && !self.is_frozen() {
             self.note_gone();
         }
         Ok(Response::from_parts(parts, full(text)))

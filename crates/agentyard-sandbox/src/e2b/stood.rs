@@ -39,7 +39,6 @@ struct Shared {
     lifetime: Duration,
     /// Until when somebody asked for it to stay, if that is longer.
     until: Mutex<Instant>,
-    frozen: watch::Sender<bool>,
     ended: watch::Sender<Option<EndCause>>,
     renewed: Notify,
 }
@@ -55,7 +54,6 @@ impl Stood {
             link,
             lifetime,
             until: Mutex::new(Instant::now()),
-            frozen: watch::Sender::new(false),
             ended: watch::Sender::new(None),
             renewed: Notify::new(),
         });
@@ -123,9 +121,9 @@ impl Shared {
                 () = self.renewed.notified() => continue,
                 () = self.link.gone() => break,
             }
-            if *self.frozen.borrow() {
+            if self.link.is_frozen() {
                 // It does not grow older, and renewing would wake it in some places.
-                let _ = self.frozen.subscribe().wait_for(|frozen| !*frozen).await;
+                self.link.thawed().await;
                 continue;
             }
             match self.api.set_timeout(self.link.id(), self.stay()).await {
@@ -187,10 +185,10 @@ impl Stands for Stood {
 
     fn freeze(&self) -> Awaited<'_, Result<(), CommandError>> {
         Box::pin(async move {
-            self.shared.frozen.send_replace(true);
+            self.shared.link.set_frozen(true);
             let paused = self.shared.api.pause(self.shared.link.id()).await;
             paused.map_err(|error| {
-                self.shared.frozen.send_replace(false);
+                self.shared.link.set_frozen(false);
                 self.noticed(&error)
             })
         })
@@ -201,7 +199,7 @@ impl Stands for Stood {
             let shared = &self.shared;
             let woken = shared.api.connect(shared.link.id(), shared.stay()).await;
             woken.map_err(|error| self.noticed(&error))?;
-            shared.frozen.send_replace(false);
+            shared.link.set_frozen(false);
             Ok(())
         })
     }

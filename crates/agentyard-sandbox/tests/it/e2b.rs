@@ -207,7 +207,10 @@ async fn a_sandbox_is_made_used_and_ended() {
     let renewed = calls(&service, "POST /sandboxes/sandbox1/timeout").remove(0);
     assert!(renewed["timeout"].as_u64().unwrap() >= 899, "{renewed}");
     standing.freeze().await.unwrap();
-    standing.thaw().await.unwrap();
+    // Whoever asks meanwhile waits.
+    let (answered, thawed) = tokio::join!(health(&standing), standing.thaw());
+    thawed.unwrap();
+    assert_eq!(answered, Some(StatusCode::NO_CONTENT));
     assert_eq!(calls(&service, "POST /sandboxes/sandbox1/pause").len(), 1);
     assert_eq!(calls(&service, "POST /v2/sandboxes/sandbox1/connect").len(), 1);
     let load = standing.load().await;

@@ -163,7 +163,9 @@ impl Answer {
     pub(super) fn line(&self) -> String {
         let text = String::from_utf8_lossy(&self.stdout);
         let line = text.lines().next().unwrap_or_default();
-        line.chars().filter(|c| !c.is_control()).take(1000).collect()
+        // Fields may be apart by a tab.
+        let plain = line.chars().map(|c| if c.is_control() { ' ' } else { c });
+        plain.take(1000).collect()
     }
 }
 
@@ -174,7 +176,7 @@ fn gist(said: &str) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with("hint:"))
         .collect();
-    let last = lines.iter().rev().take(3).rev().copied().collect::<Vec<_>>();
+    let last = lines.iter().rev().take(5).rev().copied().collect::<Vec<_>>();
     let gist = last.join("; ");
     gist.chars().filter(|c| !c.is_control()).take(600).collect()
 }
@@ -186,8 +188,19 @@ mod tests {
     #[test]
     fn what_git_says_is_short_and_plain() {
         let said = "Cloning\nhint: try\n\nremote: a\nerror: \x1b[31mb\nfatal: c\n";
-        assert_eq!(gist(said), "remote: a; error: [31mb; fatal: c");
+        assert_eq!(gist(said), "Cloning; remote: a; error: [31mb; fatal: c");
         assert!(gist(&"x".repeat(9000)).len() <= 600);
+    }
+
+    #[test]
+    fn fields_of_a_line_stay_apart() {
+        let answer = Answer {
+            code: 0,
+            stdout: b"0123\trefs/heads/a\nmore\n".to_vec(),
+            is_cut: false,
+            said: String::new(),
+        };
+        assert_eq!(answer.line(), "0123 refs/heads/a");
     }
 
     #[test]

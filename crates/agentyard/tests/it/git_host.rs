@@ -12,6 +12,7 @@ pub(crate) const NAME: &str = "git.example";
 
 /// A host on this machine. It answers until the test's process ends.
 pub(crate) struct GitHost {
+    address: String,
     pub(crate) port: u16,
     /// What was seen of the token among this machine's processes while one was served.
     pub(crate) traces: Arc<Mutex<Vec<String>>>,
@@ -33,8 +34,19 @@ impl GitHost {
     /// Serves the repositories in a directory to who sends this header. `secret` is looked for in every process.
     /// At `/denied` it sends back what it was given.
     pub(crate) fn start(repositories: &Path, authorization: String, secret: String) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at("127.0.0.1", repositories, authorization, secret)
+    }
+
+    /// The same at another address of this machine.
+    pub(crate) fn start_at(
+        address: &str,
+        repositories: &Path,
+        authorization: String,
+        secret: String,
+    ) -> Self {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let host = Self {
+            address: address.to_owned(),
             port: listener.local_addr().unwrap().port(),
             traces: Arc::default(),
             served: Arc::default(),
@@ -76,7 +88,7 @@ impl GitHost {
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}/{path}", self.port)
+        format!("http://{}:{}/{path}", self.address, self.port)
     }
 }
 

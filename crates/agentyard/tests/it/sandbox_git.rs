@@ -17,6 +17,7 @@ const ENCODED: &str = "bWU6dG9rLzVlYzdlNys1ZWM3ZTc1ZWM3ZTc1ZWM3ZTc=";
 struct Scene {
     place: Place,
     host: GitHost,
+    address: String,
     repositories: tempfile::TempDir,
 }
 
@@ -56,35 +57,42 @@ impl Agent {
 impl Scene {
     fn new() -> Self {
         let place = Place::new();
+        let address = own_address();
         let repositories = tempfile::tempdir().unwrap();
         let seed = TestRepository::with_commit("file", "one\n");
         let target = repositories.path().join("a.git").display().to_string();
         seed.git(&["clone", "--quiet", "--bare", ".", &target]);
         let allowed = ["-C", &target, "config", "http.receivepack", "true"];
         assert!(Command::new("git").args(allowed).status().unwrap().success());
-        let host = GitHost::start(repositories.path(), format!("Basic {ENCODED}"), TOKEN.to_owned());
+        let host = GitHost::start_at(
+            &address,
+            repositories.path(),
+            format!("Basic {ENCODED}"),
+            TOKEN.to_owned(),
+        );
         Self {
             place,
             host,
+            address,
             repositories,
         }
     }
 
     fn agent(&self) -> Agent {
-        let port = self.host.port;
+        let (address, port) = (&self.address, self.host.port);
         let mut command = self.place.command(&["mcp"]);
         command
             .args([
                 "--set",
-                "git.allowed_hosts=127.0.0.1",
+                &format!("git.allowed_hosts={address}"),
                 "--set",
                 "sandbox.network=full",
             ])
-            .args(["--set", &format!("sandbox.registries=127.0.0.1:{port}")])
+            .args(["--set", &format!("sandbox.registries={address}:{port}")])
             .args(["--set", "log.filter=trace"])
             .env(
                 "AGENTYARD_GIT_CREDENTIALS",
-                format!("127.0.0.1:{port}=me:{TOKEN}"),
+                format!("{address}:{port}=me:{TOKEN}"),
             );
         let mut client = StdioClient::of(&mut command);
         client.request(1, "initialize", crate::support::initialize("2025-11-25"));
@@ -139,6 +147,17 @@ impl Scene {
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
+}
+
+/// An address of this machine at which sandboxes may reach it when they are allowed to: no sandbox reaches what is its
+/// server's alone, such as 127.0.0.1.
+fn own_address() -> String {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    // Nothing is sent by this; it says which address would be used.
+    socket
+        .connect("198.51.100.1:9")
+        .expect("a network that this machine is in");
+    socket.local_addr().unwrap().ip().to_string()
 }
 
 fn every_file_below(directory: &Path, visit: &mut dyn FnMut(&Path, &[u8])) {
@@ -322,7 +341,7 @@ fn the_token_reaches_its_host_and_is_told_to_nobody_else() {
     // A host that sends back what it was given.
     let denied = json!({ "url": scene.host.url("denied.git"), "agent": "a", "task": "b" });
     let told = agent.refused("sandbox_clone", denied);
-    assert!(!told.contains("5ec7e7") && !told.contains(ENCODED), "{told}");
+    assert!(!told.contains(TOKEN) && !told.contains(ENCODED), "{told}");
 
     assert!(*scene.host.served.lock().unwrap() >= 3);
     let traces = scene.host.traces.lock().unwrap();
@@ -333,11 +352,11 @@ fn the_token_reaches_its_host_and_is_told_to_nobody_else() {
     assert!(arguments.is_empty(), "{arguments:?}");
     drop(traces);
     let (_, log) = agent.client.close();
-    assert!(!log.contains("5ec7e7") && !log.contains(ENCODED), "the log");
+    assert!(!log.contains(TOKEN) && !log.contains(ENCODED), "the log");
     every_file_below(scene.place.home(), &mut |path, content| {
         let content = String::from_utf8_lossy(content);
         assert!(
-            !content.contains("5ec7e7") && !content.contains(ENCODED),
+            !content.contains(TOKEN) && !content.contains(ENCODED),
             "{}",
             path.display()
         );
