@@ -15,6 +15,7 @@ mod failure;
 mod process;
 mod workspace;
 
+mod installed;
 mod nextest;
 mod npm;
 mod postgres;
@@ -26,6 +27,7 @@ mod bench;
 mod clients;
 mod conformance;
 mod deny;
+mod e2b;
 mod fmt;
 mod generate;
 mod lint;

@@ -4,30 +4,57 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Attempt, Failure, Result};
+use crate::installed;
 use crate::process::run;
 
 /// Installs `packages`, each `NAME@VERSION`, into `directory`, once.
 pub(crate) fn install(directory: &Path, packages: &[&str]) -> Result {
-    let stamp = directory.join("installed");
     let wanted = packages.join("\n");
-    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+    if installed::is_there(directory, &wanted) {
         return Ok(());
     }
-    // What an interrupted or an older install left would be mixed with the new one.
-    let _ = std::fs::remove_dir_all(directory);
-    std::fs::create_dir_all(directory).attempt(format!("make the folder {}", directory.display()))?;
-    run(Command::new("npm")
-        .args([
-            "install",
-            "--no-audit",
-            "--no-fund",
-            "--loglevel=error",
-            "--prefix",
-        ])
+    make_empty(directory)?;
+    run_npm(npm(directory, "install").args(packages))?;
+    installed::note(directory, &wanted)
+}
+
+/// Installs what the `package.json` and `package-lock.json` in `lists` name, file by file, into `directory`, once.
+pub(crate) fn install_locked(directory: &Path, lists: &Path) -> Result {
+    const LOCK: &str = "package-lock.json";
+    let wanted =
+        std::fs::read_to_string(lists.join(LOCK)).attempt(format!("read {LOCK} in {}", lists.display()))?;
+    if installed::is_there(directory, &wanted) {
+        return Ok(());
+    }
+    make_empty(directory)?;
+    for name in ["package.json", LOCK] {
+        std::fs::copy(lists.join(name), directory.join(name)).attempt(format!("copy {name}"))?;
+    }
+    // A package's own scripts could fetch what no list names.
+    run_npm(npm(directory, "ci").arg("--ignore-scripts"))?;
+    installed::note(directory, &wanted)
+}
+
+fn npm(directory: &Path, verb: &str) -> Command {
+    let mut command = Command::new("npm");
+    command
+        .args([verb, "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
         .arg(directory)
-        .args(packages)
-        .current_dir(directory))?;
-    std::fs::write(&stamp, wanted).attempt("note what was installed")
+        .current_dir(directory);
+    command
+}
+
+fn run_npm(command: &mut Command) -> Result {
+    run(command).map_err(|failure| {
+        Failure::new(failure.to_string())
+            .next("the npm registry must be reachable, or npm's settings must name a mirror of it; see above what npm said")
+    })
+}
+
+/// What an interrupted or an older install left would be mixed with the new one.
+fn make_empty(directory: &Path) -> Result {
+    let _ = std::fs::remove_dir_all(directory);
+    std::fs::create_dir_all(directory).attempt(format!("make the folder {}", directory.display()))
 }
 
 /// The npm package that carries Node.js 22 for this machine. Debian's own node is enough for

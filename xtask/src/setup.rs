@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::args::Args;
 use crate::failure::{Failure, Result};
 use crate::process::{find_program, is_root, output, run};
-use crate::{nextest, postgres};
+use crate::{e2b, nextest, postgres};
 
 /// Something that must be on the machine.
 pub(crate) struct Need {
@@ -71,7 +71,8 @@ const OLDEST_GIT: (u32, u32) = (2, 39);
 
 pub(crate) fn verb(args: Args) -> Result {
     args.finish()?;
-    ensure_for_tests()
+    ensure_for_tests()?;
+    e2b::install()
 }
 
 /// What the gate needs, and word of the one thing that it can do without.

@@ -7,7 +7,7 @@ use crate::conformance::{self, Binary};
 use crate::failure::{Failure, Result};
 use crate::postgres::{self, Postgres};
 use crate::process::run;
-use crate::{deny, fmt, lint, nextest, setup, tidy};
+use crate::{deny, e2b, fmt, lint, nextest, setup, tidy};
 
 /// One part of the gate.
 struct Step {
@@ -123,6 +123,7 @@ fn chosen(only: Option<&str>) -> Result<Vec<&'static Step>> {
 }
 
 fn tests(gate: &mut Gate) -> Result {
+    e2b::install()?;
     let postgres = Postgres::start()?;
     run(nextest::command(&gate.extra)
         .env(postgres::URL_VARIABLE, postgres.url())

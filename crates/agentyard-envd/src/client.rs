@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -241,10 +241,17 @@ fn code_of(status: StatusCode) -> Code {
     }
 }
 
-async fn whole(body: Body) -> Result<Bytes, CallError> {
-    let read = Limited::new(body, MAX_FRAME_BYTES).collect().await;
-    read.map(http_body_util::Collected::to_bytes)
-        .map_err(|error| broken_off(&error))
+async fn whole(mut body: Body) -> Result<Bytes, CallError> {
+    let mut read = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| broken_off(&error))?;
+        let piece = frame.data_ref().map_or(&[][..], |piece| &piece[..]);
+        if read.len() + piece.len() > MAX_FRAME_BYTES {
+            return Err(broken_off(&"the answer is too long"));
+        }
+        read.extend_from_slice(piece);
+    }
+    Ok(read.into())
 }
 
 fn broken_off(reason: &dyn std::fmt::Display) -> CallError {

@@ -41,10 +41,14 @@ pub use claims::Claims;
 pub use fault::TokenFault;
 pub use jwks::JwksVerifier;
 pub use jwt::JwtVerifier;
+pub(crate) use layers::Browsers;
 pub use layers::Edge;
+pub(crate) use limits::OpenEnded;
 pub use limits::{LoadLimit, RateLimits, limit_body, limit_rate, read_body, shed_load};
 pub use metadata::ProtectedResource;
+pub(crate) use origin::ForeignPage;
 pub use origin::{BaseUrl, Guard, guard};
+pub(crate) use peer::peer_of;
 pub use refusal::Refusal;
 pub use request_id::{REQUEST_ID_HEADER, name_request};
 pub use settings::{

@@ -28,3 +28,13 @@ pub(crate) fn wording(error: &Error) -> (String, Vec<String>) {
         _ => (error.message().to_owned(), error.hints().to_vec()),
     }
 }
+
+/// What went wrong and what to do about it, one sentence after the other.
+pub(crate) fn in_one_text(message: &str, hints: &[String]) -> String {
+    let mut text = message.trim_end_matches('.').to_owned();
+    for hint in hints {
+        text.push_str(". ");
+        text.push_str(hint.trim_end_matches('.'));
+    }
+    text
+}

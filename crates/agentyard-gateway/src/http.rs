@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::edge::{AuthSettings, Edge, HttpSettings, InvalidSetting, Refusal};
 use crate::platform::Platform;
-use crate::rest;
+use crate::{e2b, rest};
 
 use self::drain::Drain;
 pub use self::health::{Readiness, RenderMetrics};
@@ -96,12 +96,16 @@ impl HttpServer {
                 .merge(health::routes(self.readiness.clone(), stop.clone())),
         );
         let app = protected
+            .merge(e2b::routes(&self.platform, &self.http, edge))
             .merge(metrics)
             .merge(public)
             .merge(edge.metadata_route())
             .fallback(nothing_here)
             .method_not_allowed_fallback(wrong_method);
-        edge.enclose(drain.track(app))
+        let app = edge.enclose(drain.track(app));
+        e2b::before(app, &self.platform, &self.http, edge, streams, |routes| {
+            drain.track(routes)
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The edge: who calls is settled here, and the operations are put into the words of
-//! MCP and REST by one adapter each, neither of which knows an operation by name.
+//! MCP and REST by one adapter each, neither of which knows an operation by name. Clients
+//! of E2B find those of sandboxes in the words that they know.
 //!
 //! This crate touches sockets. What it serves comes from the operations; it holds no
 //! rule of its own about who may do what, beyond finding out who calls.
@@ -15,6 +16,7 @@ mod live;
 mod platform;
 mod run_output;
 
+mod e2b;
 mod mcp;
 mod rest;
 

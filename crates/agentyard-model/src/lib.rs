@@ -22,6 +22,7 @@ mod delegation;
 mod audit;
 mod executions;
 mod repos;
+mod sandboxes;
 mod token;
 mod workspaces;
 
@@ -46,6 +47,10 @@ pub use page::{Cursor, InvalidCursor, MAX_PAGE_SIZE, Page, PageRequest};
 pub use permission::{Permission, Permissions, UnknownPermission};
 pub use repos::{NewRepo, Repo};
 pub use role::Role;
+pub use sandboxes::{
+    InvalidSandboxId, Lifecycle, NewSandbox, Sandbox, SandboxFilter, SandboxId, SandboxNetwork, SandboxState,
+    Snapshot, SnapshotId,
+};
 pub use secret::Secret;
 pub use secret_name::{InvalidSecretName, SecretEntry, SecretName};
 pub use time::{Clock, InvalidTimestamp, Timestamp};

@@ -33,6 +33,7 @@ impl Role {
                     Toolset::Workspace,
                     Toolset::Build,
                     Toolset::Exec,
+                    Toolset::Sandbox,
                     Toolset::Core,
                 ]),
                 [ProjectRead, ProjectWrite, AgentRun, SecretRead]

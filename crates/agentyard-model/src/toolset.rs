@@ -27,6 +27,8 @@ pub enum Toolset {
     Build,
     /// Code that is run, and the environments that it runs in.
     Exec,
+    /// Sandboxes that stay.
+    Sandbox,
     /// Who one is, and what one works on.
     Core,
     /// Tokens and the audit log.
@@ -40,6 +42,7 @@ impl Toolset {
         Self::Workspace,
         Self::Build,
         Self::Exec,
+        Self::Sandbox,
         Self::Core,
         Self::Admin,
     ];
@@ -52,6 +55,7 @@ impl Toolset {
             Self::Workspace => "workspace",
             Self::Build => "build",
             Self::Exec => "exec",
+            Self::Sandbox => "sandbox",
             Self::Core => "core",
             Self::Admin => "admin",
         }

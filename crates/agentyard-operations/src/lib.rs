@@ -34,6 +34,10 @@ mod build;
 
 mod exec;
 
+mod sandboxes;
+
+mod sandbox_git;
+
 mod identities;
 
 mod tokens;
@@ -67,6 +71,8 @@ pub fn registry() -> &'static Registry {
             files::ALL,
             build::ALL,
             exec::ALL,
+            sandboxes::ALL,
+            sandbox_git::ALL,
             identities::ALL,
             tokens::ALL,
             secrets::ALL,

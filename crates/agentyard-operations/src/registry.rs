@@ -277,6 +277,8 @@ pub enum Face {
     Rest,
     /// A person or script at a terminal.
     CommandLine,
+    /// A client that was written for E2B.
+    E2b,
 }
 
 impl Face {
@@ -287,6 +289,7 @@ impl Face {
             Self::Mcp => "mcp",
             Self::Rest => "rest",
             Self::CommandLine => "cli",
+            Self::E2b => "e2b",
         }
     }
 }

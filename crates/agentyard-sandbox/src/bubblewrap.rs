@@ -35,7 +35,7 @@ use crate::egress::Egress;
 use crate::leader::{Confinement, LeaderProgram, Leaders, Led, Pipes, Request};
 use crate::machine::{program_on, user_namespaces_remedy};
 use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
-use crate::standing::{Site, Standing};
+use crate::standing::{Reach, Site, Standing};
 use crate::watch::Watch;
 pub(crate) use keeper::Keeper;
 use owners::Owners;
@@ -127,7 +127,7 @@ impl Bubblewrap {
     }
 
     /// The proxy for a command, and whom it may reach through that.
-    pub(crate) fn way_out(&self, network: Network) -> Result<Option<(Egress, Network)>, CommandError> {
+    pub(crate) fn way_out(&self, network: Network) -> Result<Option<(Egress, Reach)>, CommandError> {
         self.0.way_out(network)
     }
 }
@@ -164,8 +164,18 @@ impl Inner {
         role: Role,
         socket: Option<OwnedFd>,
     ) -> Result<Led, CommandError> {
-        let bwrap = self.program()?;
         let way_out = self.way_out(command.network)?;
+        self.started_with(command, role, socket, way_out).await
+    }
+
+    async fn started_with(
+        &self,
+        command: Command,
+        role: Role,
+        socket: Option<OwnedFd>,
+        way_out: Option<(Egress, Reach)>,
+    ) -> Result<Led, CommandError> {
+        let bwrap = self.program()?;
         // It takes a while to start, in which the rest is made.
         let outlet = self.leaders.next().map_err(CommandError::Prepare)?;
         let groups = Cgroups::of_this_machine().ok();
@@ -189,6 +199,7 @@ impl Inner {
                 .zip(groups)
                 .map(|(group, groups)| (group.member_lists(), groups.own_member_lists())),
             role,
+            has_way_out: way_out.is_some(),
         };
         let plan = policy::plan(&command, &facts)?;
         let writable = writable(&command.mounts).map_err(CommandError::Prepare)?;
@@ -214,10 +225,16 @@ impl Inner {
     }
 
     /// The proxy for a command, and whom it may reach through that.
-    fn way_out(&self, network: Network) -> Result<Option<(Egress, Network)>, CommandError> {
+    fn way_out(&self, network: Network) -> Result<Option<(Egress, Reach)>, CommandError> {
         match (network, &self.settings.egress) {
             (Network::None, _) => Ok(None),
-            (network, Some(egress)) => Ok(Some((egress.clone(), network))),
+            (network, Some(egress)) => {
+                let reach = Reach {
+                    network,
+                    ..Reach::default()
+                };
+                Ok(Some((egress.clone(), reach)))
+            }
             (_, None) => Err(CommandError::Refused {
                 reason: "commands may reach nobody from here".to_owned(),
                 remedy: "run it without a network, or allow one with the setting `sandbox.network`"

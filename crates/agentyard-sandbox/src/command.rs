@@ -212,6 +212,14 @@ pub enum CommandError {
         /// What to do about it.
         remedy: String,
     },
+    /// A sandbox of somebody else's could not be used.
+    #[error("{reason}")]
+    Remote {
+        /// What failed, and why.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// What looks after the command ended before the command did; what was left of it was killed.
     #[error("the process that looked after `{program}` was ended from outside")]
     Lost {

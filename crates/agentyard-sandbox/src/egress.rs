@@ -10,6 +10,7 @@ mod connection;
 mod destination;
 mod hello;
 mod meter;
+mod reach;
 mod refusal;
 mod registries;
 mod relay;
@@ -25,11 +26,14 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::command::Network;
+use crate::standing::Reach;
 pub use addresses::Addresses;
 use meter::Allowance;
+use reach::Grant;
 pub use refusal::Denied;
 use refusal::Refusal;
 use registries::Registries;
+pub(crate) use registries::WELL_KNOWN as WELL_KNOWN_REGISTRIES;
 use upstream::Upstream;
 
 /// The port at which programs in a sandbox find the proxy, on their own loopback address.
@@ -121,7 +125,7 @@ struct Policy {
 #[derive(Debug)]
 struct Tenancy {
     policy: Arc<Policy>,
-    network: Network,
+    grant: Mutex<Arc<Grant>>,
     allowance: Allowance,
     denied: Mutex<Vec<Denied>>,
 }
@@ -153,11 +157,24 @@ impl Egress {
     /// # Errors
     /// When the socket cannot be used.
     pub fn serve(&self, listener: StdTcpListener, network: Network) -> io::Result<Serving> {
+        self.serve_grant(listener, Grant::of(network))
+    }
+
+    /// The same for a sandbox that has lists of its own.
+    ///
+    /// # Errors
+    /// When a list is not written as it must be, or the socket cannot be used.
+    pub(crate) fn serve_reach(&self, listener: StdTcpListener, reach: &Reach) -> io::Result<Serving> {
+        let grant = Grant::parse(reach).map_err(io::Error::other)?;
+        self.serve_grant(listener, grant)
+    }
+
+    fn serve_grant(&self, listener: StdTcpListener, grant: Grant) -> io::Result<Serving> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let tenancy = Arc::new(Tenancy {
             policy: Arc::clone(&self.0),
-            network,
+            grant: Mutex::new(Arc::new(grant)),
             allowance: Allowance::new(self.0.bounds.bytes),
             denied: Mutex::default(),
         });
@@ -166,7 +183,22 @@ impl Egress {
     }
 }
 
+/// Whether lists are written as they must be.
+pub(crate) fn check_reach(reach: &Reach) -> Result<(), InvalidEgress> {
+    Grant::parse(reach).map(drop)
+}
+
 impl Serving {
+    /// Lets the sandbox reach others than before. What is connected already stays so.
+    ///
+    /// # Errors
+    /// When a list is not written as it must be.
+    pub(crate) fn set_reach(&self, reach: &Reach) -> Result<(), InvalidEgress> {
+        let grant = Arc::new(Grant::parse(reach)?);
+        *self.tenancy.grant.lock().unwrap_or_else(PoisonError::into_inner) = grant;
+        Ok(())
+    }
+
     /// What was refused or not reached so far, each destination once and the first ones only.
     #[must_use]
     pub fn denied(&self) -> Vec<Denied> {
@@ -181,6 +213,11 @@ impl Drop for Serving {
 }
 
 impl Tenancy {
+    /// Whom the sandbox may reach now.
+    fn grant(&self) -> Arc<Grant> {
+        Arc::clone(&self.grant.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn denied(&self) -> std::sync::MutexGuard<'_, Vec<Denied>> {
         self.denied.lock().unwrap_or_else(PoisonError::into_inner)
     }

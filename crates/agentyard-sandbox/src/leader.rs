@@ -6,11 +6,13 @@
 //! a process of its own with a single thread, and then leaves to bubblewrap.
 
 mod confined;
+mod confinement;
 mod descriptors;
 mod led;
 mod message;
 mod on_host;
 mod spare;
+mod stopping;
 mod tree;
 
 use std::ffi::OsString;
@@ -25,7 +27,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getpid, set_child_subreaper, setsid};
 use tokio::process::Child;
 
-pub(crate) use led::{Confinement, Led, Pipes, input_of, output_pipe, read, read_now};
+pub(crate) use confinement::Confinement;
+pub(crate) use led::{Led, Pipes, input_of, output_pipe, read, read_now};
 use message::Descriptors;
 pub(crate) use message::{Launch, Request};
 pub(crate) use spare::Leaders;

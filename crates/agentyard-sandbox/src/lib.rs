@@ -7,14 +7,17 @@
 //! It says what this machine can do ([`Machine`]): every answer is an attempt, a namespace that is made, a file system
 //! mounted, a group created, each in a child process or taken back at once. It puts a process that does not run as root
 //! where it may mount file systems of its own ([`namespace`]). And it runs a [`Command`] in a [`Sandbox`], of which there
-//! are several; one of them is no sandbox at all ([`Host`]) and used only where that is allowed.
+//! are several; one of them is no sandbox at all ([`Host`]) and used only where that is allowed. Some sandboxes stay
+//! ([`Standing`]), and what these keep on disk lies on [`Grounds`], where they are forked without being copied.
 
 #![warn(missing_docs)]
 
 mod bubblewrap;
 mod cgroups;
 mod command;
+mod e2b;
 mod egress;
+mod grounds;
 mod host;
 mod interpreter;
 mod leader;
@@ -30,10 +33,12 @@ pub use bubblewrap::{Bubblewrap, BubblewrapSettings, DaemonProgram, SANDBOX_USER
 pub use command::{
     Access, Command, CommandError, EndCause, Event, Exit, Limits, Mount, Network, Stream, Usage,
 };
+pub use e2b::{E2b, E2bSettings, InvalidE2b, PoolSettings};
 pub use egress::{
     Addresses, Denied, EGRESS_PORT, Egress, EgressBounds, EgressSettings, InvalidEgress, Serving,
     egress_environment,
 };
+pub use grounds::{CopyWay, Grounds, GroundsError};
 pub use host::Host;
 pub use interpreter::{
     Code, ColdCall, Frame, Interpreted, Interpreters, NotWarm, Outcome, Raised, Report, Script,

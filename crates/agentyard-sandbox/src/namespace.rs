@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+pub(crate) use capabilities::with_rights;
 use join::Outcome;
 pub(crate) use make::unshare;
 use members::{Member, Members};

@@ -36,7 +36,7 @@ pub trait Sandbox: fmt::Debug + Send + Sync {
         Box::pin(async move {
             Err(CommandError::Refused {
                 reason: format!("`{backend}` has no sandboxes that stay"),
-                remedy: "set `sandbox.backend` to `bubblewrap`".to_owned(),
+                remedy: "set `sandbox.backend` to `bubblewrap` or `podman`".to_owned(),
             })
         })
     }
@@ -48,6 +48,11 @@ pub trait Sandbox: fmt::Debug + Send + Sync {
 
     /// What holds here, as was tried and not only asked for. Tried once, and only when somebody wants to know.
     fn enforcement(&self) -> Awaited<'_, Enforcement>;
+
+    /// Takes down what is kept ready for further commands. To be called before a process ends.
+    fn end(&self) -> Awaited<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// The ways to run commands.
@@ -58,6 +63,8 @@ pub enum Backend {
     Bubblewrap,
     /// Containers, made by podman.
     Podman,
+    /// Machines of a service that speaks E2B's protocol.
+    E2b,
     /// No isolation at all.
     Host,
 }
@@ -69,6 +76,7 @@ impl Backend {
         match self {
             Self::Bubblewrap => "bubblewrap",
             Self::Podman => "podman",
+            Self::E2b => "e2b",
             Self::Host => "host",
         }
     }

@@ -1,6 +1,8 @@
 //! Sandboxes that stay: one that is stood up has a daemon in it, which starts programs and reads and writes files for
 //! whoever may ask, until it is taken down.
 
+mod held;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +11,9 @@ use agentyard_envd::{Body, Exchange, Exchanged};
 use http::Request;
 
 use crate::command::{CommandError, EndCause, Limits, Mount, Network};
+use crate::egress::InvalidEgress;
 use crate::sandbox::Awaited;
+pub(crate) use held::Held;
 
 /// Where the home directory is, and whose.
 pub const STANDING_HOME: &str = "/home/user";
@@ -44,6 +48,16 @@ pub struct Reach {
     pub allowed: Vec<String>,
     /// Not these, though the network would do.
     pub denied: Vec<String>,
+}
+
+/// Lists that are not written as they must be.
+pub(crate) fn invalid_reach(error: &InvalidEgress) -> CommandError {
+    CommandError::Refused {
+        reason: error.to_string(),
+        remedy:
+            "write host names, `*.` before one for all below it, addresses, or blocks such as 192.0.2.0/24"
+                .to_owned(),
+    }
 }
 
 /// What a sandbox takes at the moment.

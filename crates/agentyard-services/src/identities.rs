@@ -1,11 +1,14 @@
 //! Who callers are: from a token made here, or from what an issuer says of them.
 
-use agentyard_model::{Caller, Permissions, RequestId, Role, Secret, Subject, TenantId};
+use agentyard_model::{
+    Caller, Permission, Permissions, RequestId, Role, Secret, Subject, TenantId, TokenId, UserId,
+};
 use agentyard_store::{Authentication, Store};
 
 use crate::error::{Error, ErrorKind, Result, from_store};
 
 /// Who callers are.
+#[derive(Clone)]
 pub struct Identities {
     store: Store,
 }
@@ -58,6 +61,56 @@ impl Identities {
                 Ok(None)
             }
         }
+    }
+
+    /// Somebody who is known by what the audit log calls them, with the rights that they have now; none when they have
+    /// none any more. For what is done on their behalf while they are not there.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(crate) async fn of_owner(&self, tenant: TenantId, owner: &str) -> Result<Option<Caller>> {
+        let id = owner.rsplit(' ').next().unwrap_or_default();
+        if owner.starts_with("token ")
+            && let Ok(token) = id.parse::<TokenId>()
+        {
+            let standing = self.store.tokens().standing_of(tenant, token).await;
+            let standing = standing.map_err(|error| from_store("looking up a token", error))?;
+            return Ok(match standing {
+                Authentication::Accepted(found) => Some(found.into_caller(RequestId::new())),
+                Authentication::Refused(_) => None,
+            });
+        }
+        if owner.starts_with("user ")
+            && let Ok(user) = id.parse::<UserId>()
+        {
+            return self.of_user(tenant, user).await;
+        }
+        // For whom an issuer vouched, it did so when they came; we cannot ask it again.
+        Ok(vouched(tenant, owner))
+    }
+
+    async fn of_user(&self, tenant: TenantId, user: UserId) -> Result<Option<Caller>> {
+        if (tenant, user) == (TenantId::LOCAL, UserId::LOCAL) {
+            return Ok(Some(Caller::local()));
+        }
+        let found = self.store.users().get(tenant, user).await;
+        let found = found.map_err(|error| from_store("looking up a user", error))?;
+        let Some(user) = found.filter(|user| user.disabled_at.is_none()) else {
+            return Ok(None);
+        };
+        let role = self.role(tenant, user.role.as_str()).await?;
+        Ok(Some(Caller {
+            tenant,
+            subject: Subject::User {
+                id: user.id,
+                name: user.name,
+            },
+            role: Some(role.name),
+            toolsets: role.toolsets,
+            permissions: role.permissions,
+            chain: Vec::new(),
+            request_id: RequestId::new(),
+        }))
     }
 
     /// Whom an issuer means.
@@ -122,6 +175,21 @@ impl Identities {
             .map_err(|error| from_store("looking up a role", error))?
             .ok_or_else(unknown)
     }
+}
+
+/// Somebody for whom an issuer vouched once, with what it takes to use what they made then.
+fn vouched(tenant: TenantId, owner: &str) -> Option<Caller> {
+    let (subject, issuer) = owner.strip_prefix("external ")?.rsplit_once(" of ")?;
+    let plain = |quoted: &str| quoted.trim_matches('"').to_owned();
+    Some(Caller {
+        tenant,
+        subject: Subject::External {
+            issuer: plain(issuer),
+            subject: plain(subject),
+        },
+        permissions: [Permission::AgentRun].into_iter().collect(),
+        ..Caller::anonymous()
+    })
 }
 
 /// The permissions among the words of a scope; others belong to other services.

@@ -54,6 +54,11 @@ mod environments;
 
 mod exec;
 
+mod sandbox_measures;
+mod sandboxes;
+
+mod sandbox_git;
+
 use std::sync::Arc;
 
 use agentyard_git::{KeepLimits, KeptRepositories, LockFiles, Trees};
@@ -65,6 +70,8 @@ use exec::ExecParts;
 use homes::Homes;
 use places::{PlaceParts, Places};
 use repos::RepoPorts;
+use sandbox_git::{SandboxGitParts, SandboxGitSettings};
+use sandboxes::SandboxParts;
 use scratch::Scratch;
 use turns::Turns;
 use workspaces::WorkspacePorts;
@@ -136,6 +143,14 @@ pub use runs::{
     Captured, CommandRequest, Followed, Following, MakeRequest, PlainText, RunAnswer, RunEnd, RunEvent,
     RunHappening, RunOutput, RunSettings, Runs, Waiting,
 };
+pub use sandbox_git::{
+    SandboxChange, SandboxClone, SandboxCloned, SandboxDiff, SandboxDiffFile, SandboxDiffRequest, SandboxGit,
+    SandboxPulled, SandboxPush, SandboxPushed, SandboxStatus,
+};
+pub use sandboxes::{
+    CreateSandbox, SandboxAccess, SandboxCommand, SandboxDetails, SandboxRan, SandboxSaid, SandboxSample,
+    SandboxSettings, Sandboxes, SignedFile, Visit,
+};
 pub use scratch::ScratchSettings;
 pub use secrets::Secrets;
 pub use tokens::{IssuedToken, TokenRequest, Tokens};
@@ -177,6 +192,10 @@ pub struct Services {
     pub environments: Environments,
     /// Python code.
     pub exec: Exec,
+    /// Sandboxes that stay.
+    pub sandboxes: Sandboxes,
+    /// Git in them.
+    pub sandbox_git: SandboxGit,
 }
 
 impl Services {
@@ -188,6 +207,7 @@ impl Services {
         runs: RunSettings,
         environments: EnvironmentSettings,
         executions: ExecutionSettings,
+        sandboxes: SandboxSettings,
         clock: Clock,
     ) -> Self {
         let RepositorySettings {
@@ -205,6 +225,7 @@ impl Services {
         } = settings;
         let data = trees.directory.clone();
         let homes = Homes::new(&data);
+        let sandboxes_directory = data.join("sandboxes");
         let locks = LockFiles::new(trees.directory.join("locks"));
         // What Agentyard keeps is reached by its tools and not by its files, also where a root holds it all.
         let roots = roots.except(trees.directory.clone());
@@ -241,6 +262,7 @@ impl Services {
             },
             workspaces,
         );
+        let roots_of_repositories = roots.clone();
         let places = Places::new(PlaceParts {
             roots,
             working_directories,
@@ -256,7 +278,30 @@ impl Services {
         let trust = TrustedRepositories::new(store.clone());
         let secrets = Secrets::new(store.clone());
         let executions = Executions::new(store.clone(), clock.clone(), executions);
+        let identities = Identities::new(store.clone());
         let sandbox = runs.sandbox.clone();
+        let git_in_sandboxes = SandboxGitSettings::of(&sandboxes, runs.network);
+        let sandboxes = Sandboxes::new(SandboxParts {
+            settings: sandboxes,
+            store: store.clone(),
+            audit: audit.clone(),
+            identities: identities.clone(),
+            clock: clock.clone(),
+            locks: locks.clone(),
+            directory: sandboxes_directory,
+            sandbox: sandbox.clone(),
+            environment: runs.environment.clone(),
+            limits: runs.limits,
+            network: runs.network,
+        });
+        let sandbox_git = SandboxGit::new(SandboxGitParts {
+            sandboxes: sandboxes.clone(),
+            secrets: secrets.clone(),
+            git: git.clone(),
+            roots: roots_of_repositories,
+            audit: audit.clone(),
+            settings: git_in_sandboxes,
+        });
         let limits = Limits {
             duration: runs.code_timeout,
             ..runs.limits
@@ -289,7 +334,7 @@ impl Services {
         });
         Self {
             audit: audit.clone(),
-            identities: Identities::new(store.clone()),
+            identities,
             files: Files::new(places.clone(), machine, sandbox.is_some()),
             code_files: CodeFiles::new(places.clone()),
             secrets,
@@ -297,6 +342,8 @@ impl Services {
             runs,
             environments,
             exec,
+            sandboxes,
+            sandbox_git,
             tokens: Tokens::new(store.clone(), clock.clone()),
             repos,
             workspaces,
@@ -316,6 +363,8 @@ impl Services {
     /// Ends what still goes on, and writes down what was only counted. To be called before a process ends.
     pub async fn end(&self) {
         self.runs.end_all().await;
+        self.sandboxes.end_all().await;
+        self.runs.end_sandbox().await;
         self.executions.end().await;
         self.workspaces.write_counts().await;
     }

@@ -262,6 +262,13 @@ impl Runs {
         self.settings.sandbox.clone().ok_or_else(no_sandbox)
     }
 
+    /// Takes down what the sandbox keeps ready. To be called before a process ends, when no command runs any more.
+    pub(crate) async fn end_sandbox(&self) {
+        if let Some(sandbox) = &self.settings.sandbox {
+            sandbox.end().await;
+        }
+    }
+
     /// What a command may take; its time is for its caller to say.
     pub(crate) fn limits(&self) -> Limits {
         self.settings.limits

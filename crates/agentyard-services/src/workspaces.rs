@@ -41,6 +41,7 @@ pub use details::{WorkspaceDetails, WorkspaceListing};
 use entering::Attached;
 pub(crate) use entering::Entered;
 pub(crate) use holding::TreeHold;
+pub(crate) use naming::branch_of;
 pub use opening::{OpenRequest, Opened};
 pub use reference::WorkspaceReference;
 pub use syncing::{SyncRequest, Synced};

@@ -36,6 +36,9 @@ mod measures;
 mod repos;
 mod workspaces;
 
+mod sandbox_snapshots;
+mod sandboxes;
+
 pub use audit::{Audit, AuditFault, AuditFaultKind, AuditVerification};
 pub use error::{DatabaseError, Error, Result};
 pub use executions::{Delivery, Executions};
@@ -44,6 +47,8 @@ pub use measures::{MeasureChange, Measures};
 pub use migrations::AppliedMigration;
 pub use repos::{Added, Repos};
 pub use roles::Roles;
+pub use sandbox_snapshots::SandboxSnapshots;
+pub use sandboxes::{Creation, SandboxToken, Sandboxes};
 pub use sealed_secrets::SealedSecrets;
 pub use secrets::{TokenHash, generate_token_secret};
 pub use settings::StoreSettings;

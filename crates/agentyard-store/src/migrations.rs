@@ -44,6 +44,7 @@ const CHANGES: &[Change] = &[
     change!(3, "workspaces", "0003_workspaces.sql"),
     change!(4, "executions", "0004_executions.sql"),
     change!(5, "secrets", "0005_secrets.sql"),
+    change!(6, "sandboxes", "0006_sandboxes.sql"),
 ];
 
 /// Where the database keeps which changes it has: the driver's own table.

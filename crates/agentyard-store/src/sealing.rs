@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agentyard_model::{Secret, SecretName, TenantId};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, Nonce, RandomizedNonceKey};
+use aws_lc_rs::hmac;
 
 use crate::{Error, Result, StoreSettings};
 
@@ -27,7 +28,14 @@ pub(crate) struct Sealed {
 }
 
 /// The key under which secrets are sealed.
-pub(crate) struct SealingKey(RandomizedNonceKey);
+pub(crate) struct SealingKey {
+    sealing: RandomizedNonceKey,
+    /// Made of the same, for what is not kept but made again whenever it is needed.
+    deriving: hmac::Key,
+}
+
+/// What the deriving key is made with, so that it is another than the one that seals.
+const DERIVING: &[u8] = b"agentyard: derived tokens";
 
 impl SealingKey {
     /// The key that the settings give, or that of the data directory, which is made when there is none.
@@ -45,10 +53,15 @@ impl SealingKey {
 
     /// Seals a value for one name of one tenant. Moved to another row, it cannot be opened any more.
     pub(crate) fn seal(&self, tenant: TenantId, name: &SecretName, value: &Secret) -> Result<Sealed> {
+        self.seal_at(&place(tenant, name), value)
+    }
+
+    /// Seals a value for one place, in which nothing else is sealed.
+    pub(crate) fn seal_at(&self, place: &str, value: &Secret) -> Result<Sealed> {
         let mut sealed = value.expose().as_bytes().to_vec();
         let nonce = self
-            .0
-            .seal_in_place_append_tag(Aad::from(place(tenant, name)), &mut sealed)
+            .sealing
+            .seal_in_place_append_tag(Aad::from(place.as_bytes()), &mut sealed)
             .map_err(|_| Error::Unstorable {
                 attempt: "seal a secret",
                 reason: "it is too long",
@@ -61,16 +74,27 @@ impl SealingKey {
 
     /// The value that was sealed for this name of this tenant.
     pub(crate) fn open(&self, tenant: TenantId, name: &SecretName, sealed: &Sealed) -> Result<Secret> {
-        self.opened(tenant, name, sealed)
+        self.open_at(&place(tenant, name), sealed)
             .ok_or_else(|| Error::SealedOtherwise(name.clone()))
     }
 
-    fn opened(&self, tenant: TenantId, name: &SecretName, sealed: &Sealed) -> Option<Secret> {
+    /// What stays the same as long as the key does, and nobody can make without it.
+    pub(crate) fn derive(&self, label: &str) -> hmac::Tag {
+        hmac::sign(&self.deriving, label.as_bytes())
+    }
+
+    /// Whether this was derived from that label. It takes as long whatever differs.
+    pub(crate) fn is_derived(&self, label: &str, derived: &[u8]) -> bool {
+        hmac::verify(&self.deriving, label.as_bytes(), derived).is_ok()
+    }
+
+    /// The value that was sealed for this place, unless it was with another key.
+    pub(crate) fn open_at(&self, place: &str, sealed: &Sealed) -> Option<Secret> {
         let nonce = Nonce::try_assume_unique_for_key(&hex::decode(&sealed.nonce).ok()?).ok()?;
         let mut text = hex::decode(&sealed.text).ok()?;
         let value = self
-            .0
-            .open_in_place(nonce, Aad::from(place(tenant, name)), &mut text)
+            .sealing
+            .open_in_place(nonce, Aad::from(place.as_bytes()), &mut text)
             .ok()?;
         std::str::from_utf8(value).ok().map(Secret::new)
     }
@@ -78,11 +102,18 @@ impl SealingKey {
     fn read(key: &Secret, place: &str) -> Result<Self> {
         let key = hex::decode(key.expose().trim()).ok();
         // It takes a key of exactly the right length.
-        key.and_then(|key| RandomizedNonceKey::new(&AES_256_GCM, &key).ok())
-            .map(Self)
+        key.and_then(|key| Self::of_bytes(&key))
             .ok_or_else(|| Error::InvalidSecretKey {
                 place: place.to_owned(),
             })
+    }
+
+    fn of_bytes(key: &[u8]) -> Option<Self> {
+        let whole = hmac::Key::new(hmac::HMAC_SHA256, key);
+        Some(Self {
+            sealing: RandomizedNonceKey::new(&AES_256_GCM, key).ok()?,
+            deriving: hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&whole, DERIVING).as_ref()),
+        })
     }
 }
 
@@ -221,6 +252,19 @@ mod tests {
             again.text, sealed.text,
             "the same value twice is not seen to be the same"
         );
+    }
+
+    #[test]
+    fn what_is_derived_is_the_same_for_the_same_key_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = SealingKey::of(&settings(directory.path())).unwrap();
+        let again = SealingKey::of(&settings(directory.path())).unwrap();
+        let other = SealingKey::of(&settings(&directory.path().join("other"))).unwrap();
+        let derived = key.derive("envd:a");
+        assert!(again.is_derived("envd:a", derived.as_ref()));
+        assert!(!again.is_derived("envd:b", derived.as_ref()));
+        assert!(!again.is_derived("envd:a", &derived.as_ref()[1..]));
+        assert!(!other.is_derived("envd:a", derived.as_ref()));
     }
 
     #[test]

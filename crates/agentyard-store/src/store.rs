@@ -9,8 +9,9 @@ use tokio::sync::OnceCell;
 use crate::database::{Database, Query, Row, Transaction};
 use crate::sealing::SealingKey;
 use crate::{
-    AppliedMigration, Audit, Executions, Jobs, Measures, Repos, Result, Roles, SealedSecrets, StoreSettings,
-    Tenants, Tokens, TrustedRepositories, Users, WorkingDirectories, Workspaces, migrations,
+    AppliedMigration, Audit, Executions, Jobs, Measures, Repos, Result, Roles, SandboxSnapshots, Sandboxes,
+    SealedSecrets, StoreSettings, Tenants, Tokens, TrustedRepositories, Users, WorkingDirectories,
+    Workspaces, migrations,
 };
 
 /// The database. Clones share it.
@@ -161,6 +162,18 @@ impl Store {
     #[must_use]
     pub fn workspaces(&self) -> Workspaces<'_> {
         Workspaces::new(self)
+    }
+
+    /// Sandboxes that stay.
+    #[must_use]
+    pub fn sandboxes(&self) -> Sandboxes<'_> {
+        Sandboxes::new(self)
+    }
+
+    /// The files of sandboxes as they were.
+    #[must_use]
+    pub fn sandbox_snapshots(&self) -> SandboxSnapshots<'_> {
+        SandboxSnapshots::new(self)
     }
 
     /// What was counted of workspaces.

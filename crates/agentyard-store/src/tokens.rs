@@ -127,6 +127,14 @@ impl<'a> Tokens<'a> {
         authenticate::run(self.store, secret).await
     }
 
+    /// What the holder of a token may do now, as [`Tokens::authenticate`] would answer if its secret were shown.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn standing_of(self, tenant: TenantId, token: TokenId) -> Result<Authentication> {
+        authenticate::of_token(self.store, tenant, token).await
+    }
+
     /// Makes the first token of an installation, for its administrator: the user `admin`,
     /// who is made with it, owns it, and it may do everything. Nothing happens, and nothing
     /// comes back, when the local tenant has had a token before; of two processes that try

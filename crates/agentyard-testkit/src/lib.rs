@@ -6,6 +6,7 @@
 pub mod databases;
 mod platform;
 mod repository;
+pub mod sandbox_suite;
 
 pub use agentyard_sandbox::lead;
 
@@ -17,5 +18,7 @@ pub fn serve_in_sandbox() -> std::io::Result<()> {
     agentyard_envd::serve(agentyard_sandbox::STANDING_HOME.into())
 }
 
-pub use platform::{TestPlatform, daemon, environment_settings, run_settings, sandboxed_run_settings};
+pub use platform::{
+    TestPlatform, daemon, environment_settings, run_settings, sandbox_settings, sandboxed_run_settings,
+};
 pub use repository::{TestRepository, git_in};

@@ -12,7 +12,7 @@ use agentyard_sandbox::{
 };
 use agentyard_services::{
     ConfiguredRepo, EnvironmentKind, EnvironmentSettings, ExecutionSettings, RepositorySettings, RunSettings,
-    ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
+    SandboxSettings, ScratchSettings, Services, WorkingDirectories, WorkspaceSettings,
 };
 use agentyard_store::{Store, StoreSettings};
 use tempfile::TempDir;
@@ -35,6 +35,7 @@ pub struct TestPlatform {
     configured: Vec<ConfiguredRepo>,
     workspaces: WorkspaceSettings,
     executions: ExecutionSettings,
+    sandboxes: SandboxSettings,
     data: DataDirectory,
 }
 
@@ -53,7 +54,47 @@ impl TestPlatform {
     /// When the machine cannot provide it.
     pub async fn with_executions(executions: ExecutionSettings) -> Self {
         let workspaces = WorkspaceSettings::default();
-        Self::of_parts(Vec::new(), run_settings(), workspaces, executions).await
+        Self::of_parts(
+            Vec::new(),
+            run_settings(),
+            workspaces,
+            executions,
+            sandbox_settings(),
+        )
+        .await
+    }
+
+    /// As [`TestPlatform::new`], with real sandboxes that stay, kept in this way. They have no network.
+    ///
+    /// # Panics
+    /// When the machine cannot provide it.
+    pub async fn with_sandboxes(sandboxes: SandboxSettings) -> Self {
+        let (runs, workspaces) = (standing_run_settings(), WorkspaceSettings::default());
+        Self::of_parts(
+            Vec::new(),
+            runs,
+            workspaces,
+            ExecutionSettings::default(),
+            sandboxes,
+        )
+        .await
+    }
+
+    /// The services of another process on the same data directory, with real sandboxes that stay.
+    #[must_use]
+    pub fn another_process_with_sandboxes(&self) -> Arc<Services> {
+        let store = self.data.store(&self.clock);
+        let (configured, workspaces) = (self.configured.clone(), self.workspaces.clone());
+        let settings = settings(&self.data, &store, &self.repository, configured, workspaces);
+        Arc::new(Services::new(
+            &store,
+            settings,
+            standing_run_settings(),
+            environment_settings(self.data()),
+            self.executions.clone(),
+            self.sandboxes.clone(),
+            self.clock.clone(),
+        ))
     }
 
     /// As [`TestPlatform::new`], with workspaces kept in this way.
@@ -81,7 +122,8 @@ impl TestPlatform {
     }
 
     async fn with(configured: Vec<ConfiguredRepo>, runs: RunSettings, workspaces: WorkspaceSettings) -> Self {
-        Self::of_parts(configured, runs, workspaces, ExecutionSettings::default()).await
+        let executions = ExecutionSettings::default();
+        Self::of_parts(configured, runs, workspaces, executions, sandbox_settings()).await
     }
 
     async fn of_parts(
@@ -89,6 +131,7 @@ impl TestPlatform {
         runs: RunSettings,
         workspaces: WorkspaceSettings,
         executions: ExecutionSettings,
+        sandboxes: SandboxSettings,
     ) -> Self {
         let data = DataDirectory::new();
         let clock = Clock::fixed(NOON);
@@ -108,6 +151,7 @@ impl TestPlatform {
             runs,
             environments,
             executions.clone(),
+            sandboxes.clone(),
             clock.clone(),
         );
         let services = Arc::new(services);
@@ -119,6 +163,7 @@ impl TestPlatform {
             configured,
             workspaces,
             executions,
+            sandboxes,
             data,
         }
     }
@@ -135,6 +180,7 @@ impl TestPlatform {
             run_settings(),
             environment_settings(self.data()),
             self.executions.clone(),
+            sandbox_settings(),
             self.clock.clone(),
         ))
     }
@@ -162,6 +208,7 @@ impl TestPlatform {
             runs,
             environments,
             executions,
+            sandbox_settings(),
             self.clock.clone(),
         );
         Arc::new(services)
@@ -326,6 +373,16 @@ pub fn daemon() -> DaemonProgram {
     }
 }
 
+/// Sandboxes that stay, of which none is stood up before somebody asks.
+#[must_use]
+pub fn sandbox_settings() -> SandboxSettings {
+    SandboxSettings {
+        spare: 0,
+        owner: is_root().then_some((SANDBOX_USER, SANDBOX_USER)),
+        ..SandboxSettings::default()
+    }
+}
+
 fn leader() -> LeaderProgram {
     LeaderProgram {
         program: std::env::current_exe().expect("this program"),
@@ -353,6 +410,15 @@ pub fn sandboxed_run_settings() -> RunSettings {
         interpreters: Some(Interpreters::new(bubblewrap.clone())),
         sandbox: Some(Arc::new(bubblewrap)),
         ..run_settings()
+    }
+}
+
+/// The same without interpreters and without a network, for sandboxes that stay.
+fn standing_run_settings() -> RunSettings {
+    RunSettings {
+        interpreters: None,
+        network: Network::None,
+        ..sandboxed_run_settings()
     }
 }
 

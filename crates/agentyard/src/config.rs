@@ -8,6 +8,7 @@
 mod aliases;
 mod build;
 mod deserialize;
+mod e2b;
 mod environment;
 mod error;
 mod exec;
@@ -39,6 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use build::BuildSettings;
+pub(crate) use e2b::E2bSettings;
 pub(crate) use environment::Environment;
 pub(crate) use error::ConfigError;
 pub(crate) use exec::{EnvironmentType, ExecSettings};
@@ -79,6 +81,8 @@ pub(crate) struct Config {
     pub(crate) workspaces: WorkspaceSettings,
     /// Where commands and code run, and what they may take there.
     pub(crate) sandbox: SandboxSettings,
+    /// Sandboxes that clients of E2B are given, and the service that commands run on where `sandbox.backend` is `e2b`.
+    pub(crate) e2b: E2bSettings,
     /// How long commands run, and how many at once.
     pub(crate) build: BuildSettings,
     /// Python code.

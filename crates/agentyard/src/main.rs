@@ -22,6 +22,7 @@ mod render;
 mod runtime;
 mod sandboxing;
 mod standing;
+mod standing_settings;
 mod telemetry;
 mod tethered;
 

@@ -192,6 +192,7 @@ pub(crate) fn platform(
     let environments =
         crate::environments::settings(&config.settings, machine(&setting.environment), search_path);
     let executions = execution_log::settings(&config.settings.executions)?;
+    let owner = owner_of_trees(&config.settings.sandbox);
     Ok(Platform {
         services: Arc::new(Services::new(
             store,
@@ -199,6 +200,7 @@ pub(crate) fn platform(
             runs,
             environments,
             executions,
+            crate::standing_settings::sandboxes(&config.settings, owner.map(|owner| (owner.uid, owner.gid)))?,
             Clock::System,
         )),
         selection: Arc::new(selection),
@@ -209,7 +211,8 @@ pub(crate) fn platform(
 /// To whom files in mounted views are given: the user as whom sandboxed commands run, where that is not this process's
 /// own.
 fn owner_of_trees(settings: &SandboxSettings) -> Option<TreeOwner> {
-    let is_another = rustix::process::geteuid().is_root() && settings.backend != SandboxBackend::Host;
+    let is_another = rustix::process::geteuid().is_root()
+        && !matches!(settings.backend, SandboxBackend::Host | SandboxBackend::E2b);
     is_another.then_some(TreeOwner {
         uid: settings.user,
         gid: settings.user,
@@ -253,7 +256,7 @@ fn variables(environment: &Environment, backend: Option<Backend>) -> Vec<(String
         variables.push(("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()));
     }
     match backend {
-        Some(Backend::Bubblewrap | Backend::Podman) => {
+        Some(Backend::Bubblewrap | Backend::Podman | Backend::E2b) => {
             let own = [("HOME", COMMAND_HOME), ("USER", "agent"), ("LOGNAME", "agent")];
             variables.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }

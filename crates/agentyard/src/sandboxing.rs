@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use agentyard_sandbox::{
-    Bubblewrap, BubblewrapSettings, Egress, EgressSettings, Host, ImageName, Interpreters, Network, Podman,
-    PodmanSettings, Sandbox,
+    Bubblewrap, BubblewrapSettings, E2b, Egress, EgressSettings, Host, ImageName, Interpreters, Network,
+    Podman, PodmanSettings, Sandbox,
 };
 use agentyard_services::ErrorKind;
 
@@ -34,6 +34,7 @@ pub(crate) fn chosen(environment: &Environment, config: &Config) -> Result<Sandb
             }
         }
         SandboxBackend::Podman => Sandboxing::of(Podman::new(podman(environment, config)?)),
+        SandboxBackend::E2b => Sandboxing::of(e2b(config)?),
     })
 }
 
@@ -63,7 +64,7 @@ fn runs_on_host(environment: &Environment, config: &Config) -> bool {
         && match settings.backend {
             SandboxBackend::Host => true,
             SandboxBackend::Auto => !has_program(environment, "bwrap"),
-            SandboxBackend::Bubblewrap | SandboxBackend::Podman => false,
+            SandboxBackend::Bubblewrap | SandboxBackend::Podman | SandboxBackend::E2b => false,
         }
 }
 
@@ -96,6 +97,7 @@ fn podman(environment: &Environment, config: &Config) -> Result<PodmanSettings, 
         });
     Ok(PodmanSettings {
         leader: leading::program(),
+        daemon: standing::program(),
         socket: None,
         directory: config.store.data_dir.join("podman"),
         environment: known.collect(),
@@ -107,6 +109,13 @@ fn podman(environment: &Environment, config: &Config) -> Result<PodmanSettings, 
         setup_network: Network::Registry.min(settings.network.into()),
         egress: egress(config)?,
     })
+}
+
+fn e2b(config: &Config) -> Result<E2b, Failure> {
+    let settings = config
+        .e2b
+        .client(config.sandbox.proxy.clone(), registries(config));
+    E2b::new(settings).map_err(|error| Failure::new(ErrorKind::InvalidInput, error.to_string()))
 }
 
 /// The way out of sandboxes, for commands that may reach others.

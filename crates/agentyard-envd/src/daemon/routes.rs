@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use http::{Method, Request, Response, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 
 use super::environment::Environment;
 use super::files::Files;
+use super::interpreter::Contexts;
 use super::processes::Processes;
 use super::{
-    ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes, user,
+    ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes, streams,
+    user,
 };
-use crate::connect::{Code, Fault};
+use crate::connect::{Code, Fault, STREAM};
 use crate::exchange::{Body, empty};
 use crate::{filesystem, process};
 
@@ -27,6 +30,7 @@ pub(super) struct Inner {
     pub(super) environment: Environment,
     pub(super) files: Files,
     pub(super) processes: Processes,
+    pub(super) contexts: Contexts,
 }
 
 impl std::ops::Deref for Daemon {
@@ -44,6 +48,7 @@ impl Daemon {
             environment: Environment::default(),
             files: Files::new(),
             processes: Processes::default(),
+            contexts: Contexts::default(),
         }))
     }
 
@@ -65,7 +70,7 @@ impl Daemon {
             _ => {}
         }
         if let Err(fault) = user::check(request.headers()) {
-            return calls::refused(&fault);
+            return refused(request.headers(), fault);
         }
         let path = request.uri().path();
         if path == "/files" {
@@ -77,9 +82,19 @@ impl Daemon {
                 let method = method.to_owned();
                 return files::answer(self, &method, request).await;
             }
-            _ => return calls::refused(&unknown(path)),
+            _ => return refused(request.headers(), unknown(path)),
         };
         processes::answer(self, &method, request).await
+    }
+}
+
+/// Refuses a call in its own way: of a stream, clients read only what its last frame says.
+fn refused(headers: &HeaderMap, fault: Fault) -> Response<Body> {
+    let is_stream = headers.get(CONTENT_TYPE).is_some_and(|kind| kind == STREAM);
+    if is_stream {
+        streams::refused(fault)
+    } else {
+        calls::refused(&fault)
     }
 }
 

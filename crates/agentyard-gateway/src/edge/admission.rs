@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use agentyard_model::{Caller, RequestId, Secret};
+use agentyard_model::{Caller, RequestId, SandboxId, Secret};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -54,9 +54,7 @@ impl Admission {
     async fn admit(&self, headers: &HeaderMap, extensions: &Extensions) -> Result<Caller, Refusal> {
         let peer = peer_of(extensions);
         let token = bearer_token(headers).ok();
-        if !token.as_ref().is_some_and(|token| self.known.contains(token)) {
-            self.attempts.check(peer)?;
-        }
+        self.may_try(token.as_ref(), peer)?;
         let request_id = extensions
             .get::<RequestId>()
             .cloned()
@@ -86,12 +84,39 @@ impl Admission {
     ) -> Result<(), Refusal> {
         if failure.is_failed_attempt() {
             tracing::info!(%peer, %request_id, reason = %failure, "refused a credential");
-            self.attempts.record(peer);
-            if let Some(token) = token {
-                self.known.remove(token);
-            }
+            self.refused(token, peer);
         }
         self.rates.check(None, peer)
+    }
+
+    /// Refuses an address that has guessed too often, unless this token was accepted lately. For those who check
+    /// credentials of another kind than ours, and who then say how it went.
+    pub(crate) fn may_try(&self, token: Option<&Secret>, peer: IpAddr) -> Result<(), Refusal> {
+        if token.is_some_and(|token| self.known.contains(token)) {
+            return Ok(());
+        }
+        self.attempts.check(peer)
+    }
+
+    /// Remembers a token that was accepted, and counts the request as one to this sandbox.
+    pub(crate) fn accepted(&self, token: Option<&Secret>, sandbox: SandboxId) -> Result<(), Refusal> {
+        if let Some(token) = token {
+            self.known.insert(token);
+        }
+        self.rates.check_sandbox(sandbox)
+    }
+
+    /// Counts a request of somebody without an identity.
+    pub(crate) fn count(&self, peer: IpAddr) -> Result<(), Refusal> {
+        self.rates.check(None, peer)
+    }
+
+    /// Counts a credential that was not accepted.
+    pub(crate) fn refused(&self, token: Option<&Secret>, peer: IpAddr) {
+        self.attempts.record(peer);
+        if let Some(token) = token {
+            self.known.remove(token);
+        }
     }
 }
 

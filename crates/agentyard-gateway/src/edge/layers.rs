@@ -16,7 +16,7 @@ use super::authenticator::{Authenticator, Identities};
 use super::bearer::METADATA_PATH;
 use super::limits::{LoadLimit, RateLimits, limit_body, limit_rate, shed_load};
 use super::metadata::ProtectedResource;
-use super::origin::{BaseUrl, Guard, cors_layer, guard};
+use super::origin::{BaseUrl, Guard, SandboxGuard, cors_layer, guard, guard_sandboxes};
 use agentyard_services::ErrorKind;
 
 use super::refusal::Refusal;
@@ -33,6 +33,15 @@ pub struct Edge {
     admission: Arc<Admission>,
     auth: Arc<AuthSettings>,
     max_body_bytes: usize,
+}
+
+/// Who tells browsers which pages may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Browsers {
+    /// We do, for the origins of the settings.
+    AnsweredHere,
+    /// What runs in the sandbox does.
+    AnsweredInside,
 }
 
 impl Edge {
@@ -111,6 +120,27 @@ impl Edge {
             .layer(self.cors.clone())
             .layer(from_fn_with_state(Arc::clone(&self.guard), guard))
             .layer(from_fn(name_request))
+    }
+
+    /// Around what leads into sandboxes. It sees to identities by itself, with [`Edge::admission`], and must turn away
+    /// [foreign pages](super::ForeignPage). Browsers are answered by us or, where sandboxes have names of their own, by
+    /// what runs there.
+    pub(crate) fn enclose_sandboxes(&self, app: Router, domain: Option<&str>, browsers: Browsers) -> Router {
+        let guard = Arc::new(SandboxGuard::new(Arc::clone(&self.guard), domain));
+        let app = app
+            .layer(CatchPanicLayer::custom(our_fault))
+            .layer(from_fn_with_state(Arc::clone(&self.load), shed_load));
+        let app = match browsers {
+            Browsers::AnsweredHere => app.layer(self.cors.clone()),
+            Browsers::AnsweredInside => app,
+        };
+        app.layer(from_fn_with_state(guard, guard_sandboxes))
+            .layer(from_fn(name_request))
+    }
+
+    /// Who may come in.
+    pub(crate) fn admission(&self) -> Arc<Admission> {
+        Arc::clone(&self.admission)
     }
 
     fn bounded<S>(&self, routes: Router<S>) -> Router<S>

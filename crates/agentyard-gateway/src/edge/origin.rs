@@ -3,6 +3,7 @@
 
 mod cors;
 mod names;
+mod sandboxes;
 
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ use super::refusal::Refusal;
 use super::settings::{HttpSettings, InvalidSetting, parse_url};
 
 pub(super) use self::cors::cors_layer;
+pub(crate) use self::sandboxes::ForeignPage;
+pub(super) use self::sandboxes::{SandboxGuard, guard_sandboxes};
 
 /// The names by which a machine reaches itself.
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -77,6 +80,10 @@ impl Guard {
                 )
             })?);
         }
+        if let Some(domain) = &settings.sandbox_domain {
+            // Where clients that know nothing but the domain look for the REST interface.
+            hosts.push(sandbox_api_host(domain)?);
+        }
         let public = public_address(settings)?;
         if let Some((host, _)) = &public {
             hosts.push(host.clone());
@@ -104,14 +111,7 @@ impl Guard {
     }
 
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<HostPort, Refusal> {
-        // HTTP/2 says it in the request line; who says it twice must say the same.
-        let line = uri.authority().map(http::uri::Authority::as_str);
-        let text = match (line, only(headers, &HOST)?) {
-            (Some(line), Some(header)) if line != header => return Err(malformed("Host")),
-            (Some(text), _) | (None, Some(text)) => text,
-            (None, None) => return Err(foreign_host("the request names no host")),
-        };
-        let host = HostPort::parse(text).ok_or_else(|| malformed("Host"))?;
+        let host = host_of(uri, headers)?;
         if self.hosts.iter().any(|allowed| allowed.matches(&host)) {
             Ok(host)
         } else {
@@ -151,6 +151,18 @@ impl Guard {
     }
 }
 
+/// The host that a request is for.
+fn host_of(uri: &Uri, headers: &HeaderMap) -> Result<HostPort, Refusal> {
+    // HTTP/2 says it in the request line; who says it twice must say the same.
+    let line = uri.authority().map(http::uri::Authority::as_str);
+    let text = match (line, only(headers, &HOST)?) {
+        (Some(line), Some(header)) if line != header => return Err(malformed("Host")),
+        (Some(text), _) | (None, Some(text)) => text,
+        (None, None) => return Err(foreign_host("the request names no host")),
+    };
+    HostPort::parse(text).ok_or_else(|| malformed("Host"))
+}
+
 /// The middleware: lets a request pass, or answers it with a refusal.
 pub async fn guard(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     match guard.check(request.uri(), request.headers()) {
@@ -186,6 +198,17 @@ fn public_address(settings: &HttpSettings) -> Result<Option<(AllowedHost, Public
     let base = BaseUrl(url.as_str().trim_end_matches('/').into());
     let secure = url.scheme() == "https";
     Ok(Some((host, Public { base, secure })))
+}
+
+fn sandbox_api_host(domain: &str) -> Result<AllowedHost, InvalidSetting> {
+    let plain = !domain.contains(':') && *domain == domain.to_ascii_lowercase();
+    let host = AllowedHost::configured(&format!("api.{domain}")).filter(|_| plain && !domain.ends_with('.'));
+    host.ok_or_else(|| {
+        InvalidSetting::new(
+            "http.sandbox_domain",
+            "write it in lower case as `box.example.org`, without scheme, port or `*`",
+        )
+    })
 }
 
 fn is_loopback(host: &HostPort) -> bool {

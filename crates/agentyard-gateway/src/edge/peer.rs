@@ -9,7 +9,7 @@ use http::Extensions;
 ///
 /// Without that, nobody's address: it is not loopback and everybody shares it, so that a
 /// server that forgets to tell the address is too strict rather than too lax.
-pub(super) fn peer_of(extensions: &Extensions) -> IpAddr {
+pub(crate) fn peer_of(extensions: &Extensions) -> IpAddr {
     extensions
         .get::<ConnectInfo<SocketAddr>>()
         .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| {

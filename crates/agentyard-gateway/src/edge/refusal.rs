@@ -11,7 +11,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
-use crate::failure::wording;
+use crate::failure::{in_one_text, wording};
 
 /// The one place where a kind of failure becomes an HTTP status.
 #[must_use]
@@ -92,6 +92,12 @@ impl Refusal {
         self.kind
     }
 
+    /// What is wrong and what to do about it, in one text: for faces whose errors have no place for hints.
+    #[must_use]
+    pub fn in_one_text(&self) -> String {
+        in_one_text(&self.message, &self.hints)
+    }
+
     /// The status with which it is answered.
     #[must_use]
     pub fn status(&self) -> StatusCode {
@@ -101,8 +107,9 @@ impl Refusal {
     /// Writes the request id into the body of an answer that is a refusal; leaves every
     /// other answer, and all headers that layers have added meanwhile, alone.
     pub(super) fn name_request(response: &mut Response, request_id: &RequestId) {
-        if let Some(refusal) = response.extensions_mut().remove::<Self>() {
-            *response.body_mut() = refusal.body(Some(request_id));
+        if let Some(refusal) = response.extensions().get::<Self>() {
+            let body = refusal.body(Some(request_id));
+            *response.body_mut() = body;
             // The length that was worked out for the body before no longer holds.
             response.headers_mut().remove(CONTENT_LENGTH);
         }

@@ -142,6 +142,12 @@ pub struct HttpSettings {
     pub allowed_origins: Vec<String>,
     /// The largest request body, in bytes.
     pub max_body_bytes: usize,
+    /// A domain below which each port of each sandbox has a host name of its own, `<port>-<sandbox>.<domain>`, for
+    /// clients of E2B and browsers. A wildcard record of it must lead to this server. Without it, clients reach
+    /// sandboxes at the server's own address.
+    pub sandbox_domain: Option<String>,
+    /// The largest request into a sandbox, in bytes: files that are uploaded by clients of E2B.
+    pub max_sandbox_upload_bytes: u64,
     /// How many requests a caller, or an address without an identity, may make per second in
     /// the long run; 0 for any number.
     pub requests_per_second: u32,
@@ -169,6 +175,8 @@ impl Default for HttpSettings {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_body_bytes: 16 * 1024 * 1024,
+            sandbox_domain: None,
+            max_sandbox_upload_bytes: 8 * 1024 * 1024 * 1024,
             requests_per_second: 1000,
             request_burst: 5000,
             failed_attempts_per_minute: 30,

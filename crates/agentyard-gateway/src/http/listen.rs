@@ -81,7 +81,7 @@ async fn connection(
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,

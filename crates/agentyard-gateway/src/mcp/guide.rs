@@ -46,6 +46,9 @@ fn about(toolset: Toolset) -> &'static str {
             "exec: Python in a sandbox. execute_code runs a snippet, execute_code_file a file of the `workspace`; \
              `missing_package` names what install_dependencies is to install."
         }
+        Toolset::Sandbox => {
+            "sandbox: sandbox_create gives a small machine that stays until its time is up; sandbox_run runs commands in it."
+        }
         Toolset::Core => "core: whoami tells who you are and what you may do.",
         Toolset::Admin => {
             "admin: tokens (each shown once, when it is made), secrets (never shown) and the audit log."

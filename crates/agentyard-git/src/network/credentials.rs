@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use agentyard_model::Secret;
 
 use super::{HostPatterns, RemoteUrl};
+use crate::program::Git;
 
 /// A token or password for a host.
 #[derive(Debug, Clone)]
@@ -26,6 +27,13 @@ pub struct CredentialHelper {
     pub arguments: &'static str,
     /// Where sockets may be made.
     pub directory: PathBuf,
+}
+
+impl Git {
+    /// Who we are where an address leads, if anybody.
+    pub fn credential_for(&self, url: &RemoteUrl) -> Option<&Credential> {
+        credential_for(&self.settings().network.credentials, url)
+    }
 }
 
 /// The first credential for where an address leads.

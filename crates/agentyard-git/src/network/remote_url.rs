@@ -55,12 +55,17 @@ impl RemoteUrl {
         }
     }
 
+    /// Whether it is reached over HTTP, with or without TLS.
+    pub fn is_http(&self) -> bool {
+        matches!(self.place, Place::Http { .. })
+    }
+
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
     /// Host and port as credentials name them; none for a place on this machine.
-    pub(crate) fn authority(&self) -> Option<String> {
+    pub fn authority(&self) -> Option<String> {
         match &self.place {
             Place::Http { secure, host, port } => {
                 let usual = if *secure { 443 } else { 80 };

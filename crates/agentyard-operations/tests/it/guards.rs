@@ -1,14 +1,16 @@
 //! Nothing can be added unguarded: every operation in the registry turns away whom it must.
 
-use agentyard_model::{Caller, Permission, Permissions, TenantId};
+use std::sync::Arc;
+
+use agentyard_model::{Caller, Permission, Permissions, TenantId, Toolset};
 use agentyard_operations::{Context, Face, Presentation, Progress, Registered, Reply, registry};
-use agentyard_services::{Error, ErrorKind, RepoRequest, Result};
+use agentyard_services::{CreateSandbox, Error, ErrorKind, RepoRequest, Result, Services};
 use agentyard_testkit::TestPlatform;
 use serde_json::{Map, Value, json};
 
 /// Arguments with which each operation gets as far as its own check. An operation that
 /// is not here fails the tests below.
-fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Map<String, Value> {
+fn arguments(operation: &Registered, platform: &TestPlatform, things: &Things) -> Map<String, Value> {
     let repository = platform.repository.path().display().to_string();
     let arguments = match operation.entry().name {
         "git_branch" | "git_tag" | "git_worktree" | "git_reflog" | "git_init" => {
@@ -62,7 +64,7 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
         "secret_set" => json!({ "name": "API_TOKEN", "value": "hunter22" }),
         "secret_remove" => json!({ "name": "API_TOKEN" }),
         "token_create" => json!({ "name": "child" }),
-        "token_revoke" => json!({ "token": token }),
+        "token_revoke" => json!({ "token": things.token }),
         "repo_add" => json!({ "url": repository, "name": "ours" }),
         "repo_list" => json!({}),
         "repo_get" | "repo_fetch" | "repo_branches" => json!({ "repo": "ours" }),
@@ -73,6 +75,20 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
             json!({ "workspace": "ours/standing" })
         }
         "workspace_close" => json!({ "workspace": "ours/doomed" }),
+        "sandbox_create" | "sandbox_list" | "sandbox_snapshots" => json!({}),
+        "sandbox_get" | "sandbox_connect" | "sandbox_snapshot" | "sandbox_fork" | "sandbox_metrics" => {
+            json!({ "sandbox": things.sandbox })
+        }
+        "sandbox_run" => json!({ "sandbox": things.sandbox, "command": ["true"] }),
+        "sandbox_set_timeout" => json!({ "sandbox": things.sandbox, "timeout_seconds": 60 }),
+        "sandbox_set_network" => json!({ "sandbox": things.sandbox, "internet": false }),
+        "sandbox_pause" => json!({ "sandbox": things.to_pause }),
+        "sandbox_kill" => json!({ "sandbox": things.to_kill }),
+        "sandbox_snapshot_remove" => json!({ "snapshot": things.snapshot }),
+        "sandbox_clone" => json!({ "url": "https://git.example/a.git", "task": "try" }),
+        "sandbox_pull" | "sandbox_push" | "sandbox_status" | "sandbox_diff" => {
+            json!({ "sandbox": things.sandbox })
+        }
         other => panic!("say with which arguments `{other}` is called here"),
     };
     let Value::Object(arguments) = arguments else {
@@ -81,24 +97,58 @@ fn arguments(operation: &Registered, platform: &TestPlatform, token: &str) -> Ma
     arguments
 }
 
+/// What operations are called on.
+#[derive(Default)]
+struct Things {
+    token: String,
+    sandbox: String,
+    to_pause: String,
+    to_kill: String,
+    snapshot: String,
+    /// Where the sandboxes are. All else is run on the host, from where package indexes are reached.
+    with_sandboxes: Option<Arc<Services>>,
+}
+
+/// Operations on repositories in sandboxes, which are on other machines: none is reached here.
+const ELSEWHERE: &[&str] = &[
+    "sandbox_clone",
+    "sandbox_pull",
+    "sandbox_push",
+    "sandbox_status",
+    "sandbox_diff",
+];
+
+/// Whether a caller was let through to what the operation does.
+fn is_let_through(operation: &Registered, result: &Result<Reply>) -> bool {
+    match result {
+        Ok(_) => true,
+        Err(error) => {
+            ELSEWHERE.contains(&operation.entry().name)
+                && !matches!(error.kind(), ErrorKind::Forbidden | ErrorKind::Unauthenticated)
+        }
+    }
+}
+
 async fn call(
     platform: &TestPlatform,
     operation: &Registered,
     caller: &Caller,
-    token: &str,
+    things: &Things,
 ) -> Result<Reply> {
+    let is_of_sandboxes = operation.entry().toolset == Toolset::Sandbox;
+    let services = things.with_sandboxes.as_ref().filter(|_| is_of_sandboxes);
     let context = Context {
-        services: &platform.services,
+        services: services.unwrap_or(&platform.services),
         caller,
         progress: &Progress::ignored(),
     };
-    let arguments = arguments(operation, platform, token);
+    let arguments = arguments(operation, platform, things);
     operation
         .call(context, arguments, Presentation::default(), Face::Rest)
         .await
 }
 
-async fn platform_with_token() -> (TestPlatform, String) {
+async fn platform_with_things() -> (TestPlatform, Things) {
     let platform = TestPlatform::new().await;
     // A remote that is always there: the repository itself.
     let repository = platform.repository.path().display().to_string();
@@ -119,15 +169,42 @@ async fn platform_with_token() -> (TestPlatform, String) {
         &platform,
         registry().find("token_create").unwrap(),
         &Caller::local(),
-        "",
+        &Things::default(),
     )
     .await
     .unwrap();
     let Reply::Structured { value, .. } = reply else {
         panic!("a token");
     };
-    let token = value["id"].as_str().unwrap().to_owned();
-    (platform, token)
+    let things = Things {
+        token: value["id"].as_str().unwrap().to_owned(),
+        ..sandboxes(&platform).await
+    };
+    (platform, things)
+}
+
+/// Some sandboxes, and a snapshot of one.
+async fn sandboxes(platform: &TestPlatform) -> Things {
+    let with_sandboxes = platform.another_process_with_sandboxes();
+    let (services, local) = (&with_sandboxes.sandboxes, Caller::local());
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        let access = services.create(&local, CreateSandbox::default()).await.unwrap();
+        made.push(access.sandbox.row.id);
+    }
+    Things {
+        token: String::new(),
+        sandbox: made[0].to_string(),
+        to_pause: made[1].to_string(),
+        to_kill: made[2].to_string(),
+        snapshot: services
+            .snapshot(&local, made[0], None)
+            .await
+            .unwrap()
+            .id
+            .to_string(),
+        with_sandboxes: Some(with_sandboxes),
+    }
 }
 
 /// One workspace in which something was done, and one to be closed.
@@ -160,22 +237,26 @@ fn kind(result: Result<Reply>) -> Option<ErrorKind> {
 
 #[tokio::test]
 async fn every_operation_answers_who_may_call_it() {
-    let (platform, token) = platform_with_token().await;
+    let (platform, things) = platform_with_things().await;
     for operation in registry().iter() {
-        let result = call(&platform, operation, &Caller::local(), &token).await;
-        assert!(result.is_ok(), "{}: {result:?}", operation.entry().name);
+        let result = call(&platform, operation, &Caller::local(), &things).await;
+        assert!(
+            is_let_through(operation, &result),
+            "{}: {result:?}",
+            operation.entry().name
+        );
     }
 }
 
 #[tokio::test]
 async fn every_operation_refuses_an_anonymous_caller() {
-    let (platform, token) = platform_with_token().await;
+    let (platform, things) = platform_with_things().await;
     let nobody = Caller {
         permissions: Permissions::ALL,
         ..Caller::anonymous()
     };
     for operation in registry().iter() {
-        let result = call(&platform, operation, &nobody, &token).await;
+        let result = call(&platform, operation, &nobody, &things).await;
         assert_eq!(
             kind(result),
             Some(ErrorKind::Unauthenticated),
@@ -187,7 +268,7 @@ async fn every_operation_refuses_an_anonymous_caller() {
 
 #[tokio::test]
 async fn every_operation_refuses_a_caller_without_its_permission() {
-    let (platform, token) = platform_with_token().await;
+    let (platform, things) = platform_with_things().await;
     for operation in registry().iter() {
         let Some(permission) = operation.entry().permission() else {
             continue;
@@ -196,7 +277,7 @@ async fn every_operation_refuses_a_caller_without_its_permission() {
             permissions: Permissions::ALL.without([permission].into_iter().collect()),
             ..Caller::local()
         };
-        let result = call(&platform, operation, &caller, &token).await;
+        let result = call(&platform, operation, &caller, &things).await;
         assert_eq!(
             kind(result),
             Some(ErrorKind::Forbidden),
@@ -208,20 +289,24 @@ async fn every_operation_refuses_a_caller_without_its_permission() {
 
 #[tokio::test]
 async fn the_permission_that_is_declared_is_enough() {
-    let (platform, token) = platform_with_token().await;
+    let (platform, things) = platform_with_things().await;
     for operation in registry().iter() {
         let caller = Caller {
             permissions: operation.entry().permission().into_iter().collect(),
             ..Caller::local()
         };
-        let result = call(&platform, operation, &caller, &token).await;
-        assert!(result.is_ok(), "{}: {result:?}", operation.entry().name);
+        let result = call(&platform, operation, &caller, &things).await;
+        assert!(
+            is_let_through(operation, &result),
+            "{}: {result:?}",
+            operation.entry().name
+        );
     }
 }
 
 #[tokio::test]
 async fn no_operation_shows_or_touches_what_is_another_tenants() {
-    let (platform, token) = platform_with_token().await;
+    let (platform, things) = platform_with_things().await;
     let foreign = platform.add_tenant("elsewhere").await;
     let stranger = Caller {
         tenant: foreign,
@@ -229,10 +314,11 @@ async fn no_operation_shows_or_touches_what_is_another_tenants() {
     };
     for operation in registry().iter() {
         let name = operation.entry().name;
-        match call(&platform, operation, &stranger, &token).await {
+        match call(&platform, operation, &stranger, &things).await {
             Ok(Reply::Structured { json, .. }) => {
                 for ours in [
-                    token.as_str(),
+                    things.token.as_str(),
+                    &things.sandbox,
                     &TenantId::LOCAL.to_string(),
                     &platform.repository.path().display().to_string(),
                 ] {
@@ -240,6 +326,7 @@ async fn no_operation_shows_or_touches_what_is_another_tenants() {
                 }
             }
             Ok(Reply::Text { text, .. }) => panic!("{name} shows {text}"),
+            Err(_) if ELSEWHERE.contains(&name) => {}
             Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{name}: {error}"),
         }
     }
@@ -247,7 +334,7 @@ async fn no_operation_shows_or_touches_what_is_another_tenants() {
         &platform,
         registry().find("token_list").unwrap(),
         &Caller::local(),
-        &token,
+        &things,
     )
     .await
     .unwrap();
@@ -255,24 +342,30 @@ async fn no_operation_shows_or_touches_what_is_another_tenants() {
         panic!("a list");
     };
     assert_eq!(
-        value["tokens"][0]["id"], token,
+        value["tokens"][0]["id"], things.token,
         "the stranger must not have revoked it"
     );
 }
 
 #[tokio::test]
 async fn a_refused_change_is_written_down() {
-    let (platform, token) = platform_with_token().await;
+    let (platform, things) = platform_with_things().await;
     let weak = Caller {
         permissions: Permissions::NONE,
         ..Caller::local()
     };
-    let _ = call(&platform, registry().find("token_revoke").unwrap(), &weak, &token).await;
+    let _ = call(
+        &platform,
+        registry().find("token_revoke").unwrap(),
+        &weak,
+        &things,
+    )
+    .await;
     let found = call(
         &platform,
         registry().find("audit_search").unwrap(),
         &Caller::local(),
-        &token,
+        &things,
     )
     .await
     .unwrap();
@@ -285,7 +378,7 @@ async fn a_refused_change_is_written_down() {
 
 #[tokio::test]
 async fn who_may_only_read_lists_remotes_and_changes_none() {
-    let (platform, _) = platform_with_token().await;
+    let (platform, _) = platform_with_things().await;
     let reader = Caller {
         permissions: [Permission::ProjectRead].into_iter().collect(),
         ..Caller::local()

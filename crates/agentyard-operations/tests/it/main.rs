@@ -15,3 +15,9 @@ mod surface;
 fn leader() {
     let _ = agentyard_testkit::lead();
 }
+
+/// The program that answers inside sandboxes that stay. Run as a test, it has nobody at its standard input, and ends.
+#[test]
+fn daemon() {
+    let _ = agentyard_testkit::serve_in_sandbox();
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::plan::{Argument, Plan, Rlimits, ShownOwners, Source, Stage};
 use super::system::Shown;
-use crate::command::{Access, Command, CommandError, Limits, Network};
+use crate::command::{Access, Command, CommandError, Limits};
 use crate::egress::{EGRESS_PORT, egress_environment};
 use crate::standing::{STANDING_HOME, STANDING_USER};
 
@@ -31,6 +31,8 @@ pub(crate) struct Facts<'a> {
     /// The groups that limit it, if there are any: those to be in, and those to go back to.
     pub(crate) groups: Option<(Vec<PathBuf>, Vec<PathBuf>)>,
     pub(crate) role: Role,
+    /// Whether a socket inside leads to a proxy outside.
+    pub(crate) has_way_out: bool,
 }
 
 /// What there is to hide.
@@ -110,7 +112,7 @@ pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, Command
         words.hide(path_text(path)?, *kind);
     }
     words.all(&["--remount-ro", "/dev", "--remount-ro", "/"]);
-    words.environment(command);
+    words.environment(command, facts.has_way_out);
     words.all(&["--chdir", path_text(&command.directory)?]);
     let (join, leave) = facts.groups.clone().unwrap_or_default();
     let mut line = vec![command.program.clone()];
@@ -124,7 +126,7 @@ pub(crate) fn plan(command: &Command, facts: &Facts<'_>) -> Result<Plan, Command
         rlimits: rlimits(&command.limits, join.is_empty()),
         join,
         leave,
-        listen: (command.network != Network::None).then_some(EGRESS_PORT),
+        listen: facts.has_way_out.then_some(EGRESS_PORT),
     })
 }
 
@@ -283,11 +285,11 @@ impl Words {
         }
     }
 
-    fn environment(&mut self, command: &Command) {
+    fn environment(&mut self, command: &Command, has_way_out: bool) {
         for (name, value) in &command.environment {
             self.all(&["--setenv", name, value]);
         }
-        if command.network == Network::None {
+        if !has_way_out {
             return;
         }
         for (name, value) in egress_environment() {

@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, mkdirat, openat};
+use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
     UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, open_tree,
@@ -98,9 +99,7 @@ fn taken(stage: &Stage, descriptors: &[OwnedFd]) -> io::Result<OwnedFd> {
         found.ok_or(io::ErrorKind::InvalidData)
     };
     let tree = match &stage.source {
-        Source::Descriptor(place) => {
-            open_tree(descriptor(*place)?, "", CLONE | OpenTreeFlags::AT_EMPTY_PATH)?
-        }
+        Source::Descriptor(place) => tree_of(descriptor(*place)?)?,
         Source::Path(path) => open_tree(CWD, path, CLONE)?,
     };
     if let Some(owners) = stage.owners {
@@ -110,6 +109,15 @@ fn taken(stage: &Stage, descriptors: &[OwnedFd]) -> io::Result<OwnedFd> {
         }
     }
     Ok(tree)
+}
+
+/// A mount of what a descriptor is open for. One that is mounted nowhere is taken as it is: before Linux 6.15 there was no
+/// other way to have it.
+pub(crate) fn tree_of(source: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    match open_tree(source, "", CLONE | OpenTreeFlags::AT_EMPTY_PATH) {
+        Err(Errno::INVAL) => source.try_clone_to_owned(),
+        outcome => Ok(outcome?),
+    }
 }
 
 /// An empty directory to mount in, on no disk.

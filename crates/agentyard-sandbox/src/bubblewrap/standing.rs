@@ -2,25 +2,27 @@
 
 use std::fs::OpenOptions;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use agentyard_envd::{Body, Exchange, Exchanged, Http2};
-use http::Request;
+use agentyard_envd::Http2;
 use rustix::fs::OFlags;
 use tokio::net::UnixStream;
-use tokio::sync::{mpsc, watch};
 
 use super::policy::Role;
-use super::{Inner, KEEPER_LIFE};
+use super::{Inner, KEEPER_LIFE, writable};
 use crate::command::{Access, Command, CommandError, EndCause, Event, Limits, Mount};
+use crate::egress::{Egress, check_reach};
 use crate::leader::Led;
 use crate::sandbox::Awaited;
-use crate::standing::{Load, Reach, STANDING_HOME, Site, Standing, Stands};
+use crate::standing::{Held, Load, Reach, STANDING_HOME, Site, Standing, invalid_reach};
+use crate::watch::held_bytes;
 
 /// Where the daemon's program is inside.
-const DAEMON: &str = "/run/agentyard";
+pub(crate) const DAEMON: &str = "/run/agentyard";
 
 /// A program that calls [`agentyard_envd::serve`] with its standard input, and the words that make it do so.
 #[derive(Debug, Clone)]
@@ -31,40 +33,24 @@ pub struct DaemonProgram {
     pub arguments: Vec<String>,
 }
 
-impl Inner {
-    pub(super) async fn stand_up(&self, site: Site) -> Result<Standing, CommandError> {
-        self.must_hold().await?;
-        let (ours, theirs) = StdUnixStream::pair().map_err(CommandError::Prepare)?;
-        let command = self.daemon(site).map_err(CommandError::Prepare)?;
-        let mut led = self.started(command, Role::Daemon, Some(theirs.into())).await?;
-        led.sandboxed().await?;
-        let connection = connected(ours).await.map_err(CommandError::Prepare)?;
-        let (orders, received) = mpsc::channel(8);
-        let (tell, ended) = watch::channel(None);
-        tokio::spawn(look_after(led, received, tell));
-        Ok(Standing::new(Stood {
-            connection,
-            orders,
-            ended,
-        }))
-    }
-
-    fn daemon(&self, site: Site) -> io::Result<Command> {
-        let DaemonProgram { program, arguments } = &self.settings.daemon;
+impl DaemonProgram {
+    /// What starts the daemon of a sandbox: with its program among the sandbox's directories.
+    pub(crate) fn command(&self, site: Site) -> io::Result<Command> {
         let mut mounts = site.mounts;
         let shown = OpenOptions::new()
             .read(true)
             .custom_flags(OFlags::PATH.bits().cast_signed())
-            .open(program)?;
+            .open(&self.program)?;
         mounts.push(Mount {
             source: shown.into(),
-            host_path: program.clone(),
+            // By whichever link it was named.
+            host_path: self.program.canonicalize()?,
             at: DAEMON.into(),
             access: Access::ReadOnly,
         });
         Ok(Command {
             program: DAEMON.to_owned(),
-            arguments: arguments.clone(),
+            arguments: self.arguments.clone(),
             mounts,
             directory: STANDING_HOME.into(),
             hidden: Vec::new(),
@@ -79,6 +65,35 @@ impl Inner {
     }
 }
 
+impl Inner {
+    pub(super) async fn stand_up(&self, site: Site) -> Result<Standing, CommandError> {
+        self.must_hold().await?;
+        let way_out = self.standing_way_out(&site.reach)?;
+        let (ours, theirs) = StdUnixStream::pair().map_err(CommandError::Prepare)?;
+        let command = self
+            .settings
+            .daemon
+            .command(site)
+            .map_err(CommandError::Prepare)?;
+        let directories = Arc::new(writable(&command.mounts).map_err(CommandError::Prepare)?);
+        let mut led = self
+            .started_with(command, Role::Daemon, Some(theirs.into()), way_out)
+            .await?;
+        led.sandboxed().await?;
+        let connection = connected(ours).await.map_err(CommandError::Prepare)?;
+        Ok(Standing::held(connection, Daemon { led, directories }))
+    }
+
+    /// The way out of a sandbox that stays. It is there even if it leads nowhere yet: that may change.
+    fn standing_way_out(&self, reach: &Reach) -> Result<Option<(Egress, Reach)>, CommandError> {
+        check_reach(reach).map_err(|error| invalid_reach(&error))?;
+        match (&self.settings.egress, reach.network) {
+            (Some(egress), _) => Ok(Some((egress.clone(), reach.clone()))),
+            (None, network) => self.way_out(network),
+        }
+    }
+}
+
 async fn connected(socket: StdUnixStream) -> io::Result<Http2> {
     socket.set_nonblocking(true)?;
     Http2::over(UnixStream::from_std(socket)?)
@@ -86,86 +101,53 @@ async fn connected(socket: StdUnixStream) -> io::Result<Http2> {
         .map_err(io::Error::other)
 }
 
-/// What the task that looks after a sandbox is asked for.
+/// A daemon in its sandbox.
 #[derive(Debug)]
-enum Order {
-    TakeDown,
+struct Daemon {
+    led: Led,
+    directories: Arc<Vec<OwnedFd>>,
 }
 
-/// Looks after the daemon until it has ended, or nobody wants it any more.
-async fn look_after(mut led: Led, mut orders: mpsc::Receiver<Order>, tell: watch::Sender<Option<EndCause>>) {
-    let cause = loop {
-        tokio::select! {
-            event = led.next_event() => match event {
-                // What it says itself is for nobody.
-                Ok(Event::Output(..)) => {}
-                Ok(Event::Ended(exit)) => break exit.cause,
-                Err(_) => break EndCause::Itself,
-            },
-            order = orders.recv() => match order {
-                None | Some(Order::TakeDown) => {
-                    led.kill();
-                    orders.close();
-                    while !matches!(led.next_event().await, Ok(Event::Ended(_)) | Err(_)) {}
-                    break EndCause::Stopped;
-                }
-            },
-        }
-    };
-    tell.send_replace(Some(cause));
-}
-
-/// A sandbox that stays.
-#[derive(Debug)]
-struct Stood {
-    connection: Http2,
-    orders: mpsc::Sender<Order>,
-    ended: watch::Receiver<Option<EndCause>>,
-}
-
-impl Exchange for Stood {
-    fn exchange(&self, request: Request<Body>) -> Exchanged<'_> {
-        self.connection.exchange(request)
-    }
-}
-
-impl Stands for Stood {
-    fn freeze(&self) -> Awaited<'_, Result<(), CommandError>> {
-        Box::pin(async { Err(not_yet("frozen")) })
-    }
-
-    fn thaw(&self) -> Awaited<'_, Result<(), CommandError>> {
-        Box::pin(async { Err(not_yet("thawed")) })
-    }
-
-    fn load(&self) -> Awaited<'_, Load> {
-        Box::pin(async { Load::default() })
-    }
-
-    fn set_reach(&self, _: Reach) -> Awaited<'_, Result<(), CommandError>> {
-        Box::pin(async { Err(not_yet("let to others")) })
-    }
-
-    fn ended(&self) -> Awaited<'_, EndCause> {
-        let mut ended = self.ended.clone();
-        Box::pin(async move {
-            let cause = ended.wait_for(Option::is_some).await;
-            cause.ok().and_then(|cause| *cause).unwrap_or(EndCause::Itself)
-        })
-    }
-
-    fn take_down(&self) -> Awaited<'_, ()> {
+impl Held for Daemon {
+    fn ended(&mut self) -> Awaited<'_, EndCause> {
         Box::pin(async {
-            // Where nobody listens any more, it has ended.
-            let _ = self.orders.send(Order::TakeDown).await;
-            self.ended().await;
+            loop {
+                match self.led.next_event().await {
+                    // What it says itself is for nobody.
+                    Ok(Event::Output(..)) => {}
+                    Ok(Event::Ended(exit)) => return exit.cause,
+                    Err(_) => return EndCause::Itself,
+                }
+            }
         })
     }
-}
 
-fn not_yet(done: &str) -> CommandError {
-    CommandError::Refused {
-        reason: format!("this sandbox cannot be {done}"),
-        remedy: "take it down and stand up another".to_owned(),
+    fn kill(&mut self) {
+        self.led.kill();
+    }
+
+    fn freeze(&mut self) -> Awaited<'_, Result<(), CommandError>> {
+        Box::pin(self.led.confinement().freeze())
+    }
+
+    fn thaw(&mut self) -> Awaited<'_, Result<(), CommandError>> {
+        self.led.confinement().thaw();
+        Box::pin(async { Ok(()) })
+    }
+
+    fn load(&mut self) -> Awaited<'static, Load> {
+        let load = self.led.confinement().load();
+        let directories = Arc::clone(&self.directories);
+        Box::pin(async move {
+            let held = tokio::task::spawn_blocking(move || held_bytes(&directories)).await;
+            Load {
+                disk_bytes: held.ok(),
+                ..load
+            }
+        })
+    }
+
+    fn set_reach(&mut self, reach: &Reach) -> Result<(), CommandError> {
+        self.led.confinement().set_reach(reach)
     }
 }

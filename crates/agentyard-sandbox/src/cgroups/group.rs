@@ -122,6 +122,62 @@ impl Group {
         }
     }
 
+    /// How much memory is taken now, and how much of that is only there to be fast.
+    pub(crate) fn memory_now(&self) -> (Option<u64>, Option<u64>) {
+        let (used, cache) = if self.is_version_2 {
+            ("memory.current", "file")
+        } else {
+            ("memory.usage_in_bytes", "total_cache")
+        };
+        let used = self
+            .read("memory", used)
+            .and_then(|text| text.trim().parse().ok());
+        let statistics = self.read("memory", "memory.stat");
+        (used, statistics.and_then(|text| value_of(&text, cache)))
+    }
+
+    /// Tells the kernel to stop all members where they are. Whether it has is told by [`Group::is_frozen`]. False where
+    /// there is no group that can.
+    pub(crate) fn freeze(&self) -> io::Result<bool> {
+        if self.freezer().is_none() {
+            return Ok(false);
+        }
+        if self.is_version_2 {
+            self.write("", "cgroup.freeze", "1")?;
+        } else {
+            self.write("freezer", "freezer.state", "FROZEN")?;
+        }
+        Ok(true)
+    }
+
+    /// Whether all members have been stopped. In version 1, asking moves it on.
+    pub(crate) fn is_frozen(&self) -> bool {
+        if self.is_version_2 {
+            let events = self.read("", "cgroup.events");
+            return events.and_then(|text| value_of(&text, "frozen")) == Some(1);
+        }
+        self.read("freezer", "freezer.state")
+            .is_some_and(|text| text.trim() == "FROZEN")
+    }
+
+    /// Lets all members go on.
+    pub(crate) fn thaw(&self) {
+        if let Some(directory) = self.freezer() {
+            thaw_members(&directory);
+        }
+    }
+
+    /// The directory of the group that can freeze.
+    fn freezer(&self) -> Option<PathBuf> {
+        let file = if self.is_version_2 {
+            "cgroup.freeze"
+        } else {
+            "freezer.state"
+        };
+        let path = self.file("freezer", file).filter(|path| path.exists())?;
+        path.parent().map(Path::to_owned)
+    }
+
     /// Whether the kernel has ended somebody because there was no memory left in the group.
     pub(crate) fn ran_out_of_memory(&self) -> bool {
         let name = if self.is_version_2 {
@@ -150,6 +206,8 @@ impl Group {
         for directory in self.directories() {
             kill_members(directory);
         }
+        // Whoever is frozen dies when thawed, before doing anything else.
+        self.thaw();
     }
 }
 
@@ -175,6 +233,15 @@ pub(super) fn kill_members(directory: &Path) {
     {
         // Whoever has ended meanwhile needs no signal.
         let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Lets all members of a group go on, where groups of its kind can be frozen.
+pub(super) fn thaw_members(directory: &Path) {
+    for (file, word) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
+        let opened = fs::OpenOptions::new().write(true).open(directory.join(file));
+        // One that is gone has nobody in it.
+        let _ = opened.and_then(|mut file| io::Write::write_all(&mut file, word.as_bytes()));
     }
 }
 
@@ -237,6 +304,19 @@ mod tests {
             }
         );
         assert!(group.ran_out_of_memory());
+        fs::write(directory.join("memory.current"), "99\n").unwrap();
+        fs::write(directory.join("memory.stat"), "anon 4\nfile 55\n").unwrap();
+        assert_eq!(group.memory_now(), (Some(99), Some(55)));
+        assert!(!group.freeze().unwrap(), "this kernel cannot");
+        fs::write(directory.join("cgroup.freeze"), "0").unwrap();
+        assert!(group.freeze().unwrap());
+        assert_eq!(read("cgroup.freeze"), "1");
+        fs::write(directory.join("cgroup.events"), "populated 1\nfrozen 0\n").unwrap();
+        assert!(!group.is_frozen());
+        fs::write(directory.join("cgroup.events"), "populated 1\nfrozen 1\n").unwrap();
+        assert!(group.is_frozen());
+        group.thaw();
+        assert_eq!(read("cgroup.freeze"), "0");
         assert_eq!(group.member_lists(), [directory.join("cgroup.procs")]);
     }
 }

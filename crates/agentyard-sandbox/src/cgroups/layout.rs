@@ -10,7 +10,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 const NEEDED: &[&str] = &["memory", "pids"];
 
 /// What is used where it is there.
-const USEFUL: &[&str] = &["cpu", "cpuacct"];
+const USEFUL: &[&str] = &["cpu", "cpuacct", "freezer"];
 
 /// The group into which this server moves itself, since a group that hands limits on may not have members.
 const OWN_GROUP: &str = "agentyard-server";

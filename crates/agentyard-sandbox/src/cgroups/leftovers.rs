@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::group::kill_members;
+use super::group::{kill_members, thaw_members};
 
 /// What the names of our groups begin with.
 const PREFIX: &str = "agentyard-";
@@ -66,6 +66,7 @@ fn remove_all(directories: &[PathBuf], patience: Duration) {
     for directory in directories {
         while !is_removed(directory) && Instant::now() < deadline {
             kill_members(directory);
+            thaw_members(directory);
             thread::sleep(INTERVAL);
         }
     }

@@ -19,6 +19,7 @@ use super::Tenancy;
 use super::destination::{Destination, Host};
 use super::hello::{self, Hello, MAX_HELLO};
 use super::meter::{Metered, Pulse};
+use super::reach::{Grant, Verdict};
 use super::refusal::Refusal;
 use super::registries::Way;
 use super::relay::{self, Relayed};
@@ -42,7 +43,7 @@ struct Tunnel {
     far: Far,
     destination: Destination,
     /// Whether the one at its end must be asked for inside it too.
-    is_for_registry: bool,
+    must_be_itself: bool,
 }
 
 /// Answers one connection until it ends, or is quiet for too long.
@@ -81,7 +82,7 @@ impl Client {
     async fn carry(&self, tunnel: Tunnel) -> io::Result<()> {
         let near = tunnel.near.await.map_err(io::Error::other)?;
         let (mut near, mut far) = (TokioIo::new(near), tunnel.far);
-        if tunnel.is_for_registry {
+        if tunnel.must_be_itself {
             let (said, hello) = first_words(&mut near).await?;
             if hello != Hello::For(tunnel.destination.host.to_string()) {
                 self.tenancy.remember(&Refusal::forbidden(
@@ -110,13 +111,16 @@ impl Client {
 
     async fn open_tunnel(&self, mut request: Request<Incoming>) -> Result<Answer, Refusal> {
         let destination = destination(request.uri(), None)?;
-        let outlet = self.outlet(&destination, Way::Tunnel).await?;
-        let is_for_registry = self.tenancy.network == Network::Registry && outlet.trust().must_be_itself();
+        let grant = self.tenancy.grant();
+        let (outlet, verdict) = self.outlet(&grant, &destination, Way::Tunnel).await?;
+        // Others share the addresses of a host that is known by its name only.
+        let must_be_itself = verdict == Verdict::Named
+            || (grant.network == Network::Registry && outlet.trust().must_be_itself());
         let tunnel = Tunnel {
             near: hyper::upgrade::on(&mut request),
             far: outlet.tunnel().await?,
             destination: destination.clone(),
-            is_for_registry,
+            must_be_itself,
         };
         *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
         Ok(Response::new(Either::Left(Full::default())))
@@ -130,24 +134,39 @@ impl Client {
             ));
         }
         let destination = destination(request.uri(), Some(80))?;
+        let grant = self.tenancy.grant();
         let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        if self.tenancy.network == Network::Registry && !only_reads {
+        if grant.network == Network::Registry && !only_reads {
             return Err(Refusal::forbidden(
                 &destination,
                 "over plain http a registry is only read from; use https",
             ));
         }
-        let outlet = self.outlet(&destination, Way::Plain).await?;
+        let (outlet, _) = self.outlet(&grant, &destination, Way::Plain).await?;
         Ok(relay::pass_on(outlet, request).await?.map(Either::Right))
     }
 
-    async fn outlet<'a>(&'a self, destination: &'a Destination, way: Way) -> Result<Outlet<'a>, Refusal> {
+    async fn outlet<'a>(
+        &'a self,
+        grant: &Grant,
+        destination: &'a Destination,
+        way: Way,
+    ) -> Result<(Outlet<'a>, Verdict), Refusal> {
         let policy = &self.tenancy.policy;
         let trust = policy
             .registries
-            .permit(self.tenancy.network, destination, way)
+            .permit(grant.network, destination, way)
             .map_err(|reason| Refusal::forbidden(destination, reason))?;
-        Outlet::find(policy, destination, trust).await
+        let verdict = grant.judge(destination)?;
+        let may_be = |addresses: &[_]| grant.judge_addresses(destination, verdict, addresses);
+        let outlet = Outlet::find(policy, destination, trust, may_be).await?;
+        if verdict == Verdict::NeedsAllowedAddress && !outlet.is_known() {
+            return Err(Refusal::forbidden(
+                destination,
+                "its addresses are not known here, and this sandbox may reach certain ones only; allow it by its name",
+            ));
+        }
+        Ok((outlet, verdict))
     }
 }
 

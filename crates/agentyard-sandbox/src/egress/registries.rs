@@ -5,7 +5,7 @@ use super::destination::{Destination, Host};
 use crate::command::Network;
 
 /// Where package managers look when they are told nothing else.
-const WELL_KNOWN: &[&str] = &[
+pub(crate) const WELL_KNOWN: &[&str] = &[
     // Python.
     "pypi.org",
     "files.pythonhosted.org",
@@ -99,8 +99,9 @@ struct Registry {
     trust: Trust,
 }
 
+/// A host, or many that are called alike.
 #[derive(Debug)]
-enum Pattern {
+pub(super) enum Pattern {
     Host(Host),
     /// All names that end like this; it starts with a dot.
     Below(String),
@@ -161,20 +162,27 @@ impl Registry {
             }
             _ => (text, None),
         };
-        let (host, trust) = match host.strip_prefix("*.") {
+        let host = Pattern::parse(host).map_err(invalid)?;
+        let trust = match host {
             // Below a name anybody may own a name; only what is named in full may be near.
-            Some(parent) => match Host::parse(parent).map_err(invalid)? {
-                Host::Name(parent) => (Pattern::Below(format!(".{parent}")), Trust::Registry),
-                Host::Address(_) => return Err(invalid("an address has nothing below it")),
-            },
-            None => (Pattern::Host(Host::parse(host).map_err(invalid)?), trust),
+            Pattern::Below(_) => Trust::Registry,
+            Pattern::Host(_) => trust,
         };
         Ok(Self { host, port, trust })
     }
 }
 
 impl Pattern {
-    fn covers(&self, host: &Host) -> bool {
+    /// Reads `name.example`, and `*.example` for all below it.
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+        match text.strip_prefix("*.").map(Host::parse).transpose()? {
+            Some(Host::Name(parent)) => Ok(Self::Below(format!(".{parent}"))),
+            Some(Host::Address(_)) => Err("an address has nothing below it"),
+            None => Host::parse(text).map(Self::Host),
+        }
+    }
+
+    pub(super) fn covers(&self, host: &Host) -> bool {
         match (self, host) {
             (Self::Host(own), host) => own == host,
             (Self::Below(parent), Host::Name(name)) => name.ends_with(parent.as_str()),

@@ -45,6 +45,8 @@ pub(super) struct Upstream {
 pub(super) struct Outlet<'a> {
     destination: &'a Destination,
     trust: Trust,
+    /// Whether its addresses were looked up here.
+    is_known: bool,
     way: Way<'a>,
 }
 
@@ -96,19 +98,20 @@ impl Upstream {
 impl<'a> Outlet<'a> {
     /// Checks where a destination leads. Behind a proxy, registries are asked for by name, since this machine may know no
     /// names and the proxy may know which it lets through; anything else is asked for by an address that was checked, so
-    /// that the proxy does not look it up a second time and find a neighbour.
+    /// that the proxy does not look it up a second time and find a neighbour. Addresses that are found must pass.
     pub(super) async fn find(
         policy: &'a Policy,
         destination: &'a Destination,
         trust: Trust,
+        may_be: impl FnOnce(&[SocketAddr]) -> Result<(), Refusal>,
     ) -> Result<Self, Refusal> {
         let is_name = matches!(destination.host, Host::Name(_));
+        let is_known = policy.upstream.is_none() || !is_name || trust == Trust::Stranger;
         let way = match &policy.upstream {
-            Some(upstream) if is_name && trust != Trust::Stranger => {
-                Way::Through(upstream, destination.to_string())
-            }
+            Some(upstream) if !is_known => Way::Through(upstream, destination.to_string()),
             upstream => {
                 let addresses = policy.addresses.of(destination, trust).await?;
+                may_be(&addresses)?;
                 match (upstream, addresses.first()) {
                     (Some(upstream), Some(first)) => Way::Through(upstream, first.to_string()),
                     _ => Way::Straight(addresses),
@@ -118,8 +121,14 @@ impl<'a> Outlet<'a> {
         Ok(Self {
             destination,
             trust,
+            is_known,
             way,
         })
+    }
+
+    /// Whether its addresses were looked up here, and not left to the server's own proxy.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known
     }
 
     pub(super) fn trust(&self) -> Trust {

@@ -36,7 +36,7 @@ const FEWEST_FILES: u64 = 64;
 pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> io::Result<()> {
     // Before anything is mounted over what leads to them.
     let groups = Groups::of(&plan);
-    let report = carried_out(&plan, descriptors, server)?;
+    let report = carried_out(&plan, descriptors, server, &groups)?;
     if report.send(server, None).is_ok() {
         until_understood(server);
     }
@@ -44,7 +44,12 @@ pub(super) fn run(plan: Plan, descriptors: Descriptors, server: &UnixStream) -> 
     Ok(())
 }
 
-fn carried_out(plan: &Plan, descriptors: Descriptors, server: &UnixStream) -> io::Result<Report> {
+fn carried_out(
+    plan: &Plan,
+    descriptors: Descriptors,
+    server: &UnixStream,
+    groups: &Groups,
+) -> io::Result<Report> {
     let mut sandbox = match Confined::start(plan, descriptors, server) {
         Ok(Some(sandbox)) => sandbox,
         Ok(None) => return Ok(Report::NotConfined { reason: None }),
@@ -55,7 +60,7 @@ fn carried_out(plan: &Plan, descriptors: Descriptors, server: &UnixStream) -> io
     };
     let was_told = sandbox.watch(server)?;
     if was_told || !sandbox.is_empty() {
-        sandbox.end()?;
+        sandbox.end(groups)?;
     }
     Ok(match sandbox.exit_code() {
         Some(code) => Report::Exited {
@@ -72,7 +77,12 @@ fn carried_out(plan: &Plan, descriptors: Descriptors, server: &UnixStream) -> io
 }
 
 /// The groups of a run. The server removes them when it is done with them; but it may be gone by then.
-struct Groups(Vec<(OwnedFd, OsString)>);
+struct Groups {
+    /// The directory above each, and its name there.
+    names: Vec<(OwnedFd, OsString)>,
+    /// What lets those go on who are frozen, and the word for it.
+    thaw: Vec<(File, &'static [u8])>,
+}
 
 impl Groups {
     fn of(plan: &Plan) -> Self {
@@ -82,12 +92,28 @@ impl Groups {
             let parent = openat(CWD, group.parent()?, flags, Mode::empty()).ok()?;
             Some((parent, group.file_name()?.to_owned()))
         });
-        Self(groups.collect())
+        let thaw = plan.join.iter().filter_map(|list| {
+            let open = |name| File::options().write(true).open(list.parent()?.join(name)).ok();
+            let old = open("freezer.state").map(|file| (file, &b"THAWED"[..]));
+            old.or_else(|| open("cgroup.freeze").map(|file| (file, &b"0"[..])))
+        });
+        Self {
+            names: groups.collect(),
+            thaw: thaw.collect(),
+        }
+    }
+
+    /// Lets those go on who are frozen. Where that cannot be done, nobody is.
+    fn thaw(&self) {
+        for (file, word) in &self.thaw {
+            let mut file: &File = file;
+            let _ = file.write_all(word);
+        }
     }
 
     fn remove(&self) {
         let deadline = Instant::now() + GRACE;
-        for (parent, name) in &self.0 {
+        for (parent, name) in &self.names {
             while unlinkat(parent, name, AtFlags::REMOVEDIR) == Err(Errno::BUSY) && Instant::now() < deadline
             {
                 std::thread::sleep(INTERVAL);
@@ -204,9 +230,10 @@ impl Confined {
     }
 
     /// Ends everybody inside, and returns when nobody is left.
-    fn end(&mut self) -> io::Result<()> {
-        // Whoever has ended needs no signal.
+    fn end(&mut self, groups: &Groups) -> io::Result<()> {
+        // Whoever has ended needs no signal, and whoever is frozen dies only when thawed.
         let _ = pidfd_send_signal(&self.first_ended, Signal::KILL);
+        groups.thaw();
         until_ended(&self.first_ended)?;
         until_ended(&self.bwrap_ended)?;
         self.bwrap.reap();

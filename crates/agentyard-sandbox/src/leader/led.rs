@@ -6,20 +6,19 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until};
 
+use super::confinement::Confinement;
 use super::message::{Descriptors, Report, Request, receive_with};
 use super::{GRACE, Leaders, tree};
-use crate::cgroups::Group;
-use crate::command::{CommandError, EndCause, Event, Exit, Limits, Network, Stream, Usage};
-use crate::egress::{Denied, Egress, Serving};
+use crate::command::{CommandError, EndCause, Event, Exit, Limits, Stream};
+use crate::egress::Denied;
 use crate::sandbox::{Awaited, Process};
-use crate::watch::Watch;
 
 /// How much is read at once.
 const CHUNK: usize = 64 * 1024;
@@ -120,119 +119,6 @@ impl Outlet {
     }
 }
 
-/// What holds a command that runs in a sandbox, beside the sandbox itself.
-#[derive(Debug, Default)]
-pub(crate) struct Confinement {
-    /// The groups in which the kernel counts what it takes.
-    pub(crate) group: Option<Group>,
-    /// What looks at that which the kernel does not count.
-    pub(crate) watch: Option<Watch>,
-    /// The first process of the sandbox, once it is there. When it ends, so does every other.
-    first: Option<(Pid, OwnedFd)>,
-    way_out: WayOut,
-}
-
-/// How a command reaches others.
-#[derive(Debug, Default)]
-enum WayOut {
-    #[default]
-    None,
-    /// Through this proxy, as soon as there is a socket inside.
-    Planned(Egress, Network),
-    Open(Serving),
-}
-
-impl Confinement {
-    pub(crate) fn new(group: Option<Group>, watch: Watch, way_out: Option<(Egress, Network)>) -> Self {
-        Self {
-            group,
-            watch: Some(watch),
-            first: None,
-            way_out: way_out.map_or(WayOut::None, |(egress, network)| WayOut::Planned(egress, network)),
-        }
-    }
-
-    /// Lets the proxy answer at the socket that was made inside.
-    fn listen(&mut self, descriptors: Vec<OwnedFd>) {
-        let (Some(listener), WayOut::Planned(egress, network)) =
-            (descriptors.into_iter().next(), &self.way_out)
-        else {
-            return;
-        };
-        // Where it cannot, commands are told so when they try.
-        if let Ok(serving) = egress.serve(listener.into(), *network) {
-            self.way_out = WayOut::Open(serving);
-        }
-    }
-
-    fn denied(&self) -> Vec<Denied> {
-        match &self.way_out {
-            WayOut::Open(serving) => serving.denied(),
-            WayOut::None | WayOut::Planned(..) => Vec::new(),
-        }
-    }
-
-    /// What lists the members of its groups, open to be written to.
-    pub(crate) fn open_member_lists(&self) -> io::Result<Vec<OwnedFd>> {
-        let lists = self.group.as_ref().map(Group::member_lists).unwrap_or_default();
-        let open = |list| Ok(std::fs::OpenOptions::new().write(true).open(list)?.into());
-        lists.into_iter().map(open).collect()
-    }
-
-    /// The same around a process that is there already, with a socket if it is to reach others.
-    pub(crate) fn started_as(mut self, first: Pid, listener: Vec<OwnedFd>) -> Self {
-        self.started(first.as_raw_nonzero().get());
-        self.listen(listener);
-        self
-    }
-
-    fn started(&mut self, number: i32) {
-        let Some(pid) = Pid::from_raw(number) else {
-            return;
-        };
-        if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
-            self.first = Some((pid, handle));
-        }
-    }
-
-    /// Resolves when the command has taken more than it may.
-    pub(crate) async fn exceeded(&mut self) -> EndCause {
-        match (&mut self.watch, &self.first) {
-            (Some(watch), Some((pid, _))) => watch.exceeded(*pid).await,
-            _ => std::future::pending().await,
-        }
-    }
-
-    /// Lets what is to end have the processors that it needs for that.
-    pub(crate) fn loosen(&self) {
-        if let Some(group) = &self.group {
-            group.lift_cpu();
-        }
-    }
-
-    fn kill(&self) {
-        if let Some((_, first)) = &self.first {
-            // Whoever has ended needs no signal.
-            let _ = pidfd_send_signal(first, Signal::KILL);
-        }
-        if let Some(group) = &self.group {
-            group.kill();
-        }
-    }
-
-    pub(crate) fn usage(&self) -> Usage {
-        match (&self.group, &self.watch) {
-            (Some(group), _) => group.usage(),
-            (None, Some(watch)) => watch.usage(),
-            (None, None) => Usage::default(),
-        }
-    }
-
-    pub(crate) fn ran_out_of_memory(&self) -> bool {
-        self.group.as_ref().is_some_and(Group::ran_out_of_memory)
-    }
-}
-
 /// A command that is led by a process of ours.
 #[derive(Debug)]
 pub(crate) struct Led {
@@ -294,8 +180,8 @@ impl Led {
     /// Waits until the sandbox is there, in which the command is about to be started.
     pub(crate) async fn sandboxed(&mut self) -> Result<Pid, CommandError> {
         loop {
-            if let Some((first, _)) = &self.confinement.first {
-                return Ok(*first);
+            if let Some(first) = self.confinement.first() {
+                return Ok(first);
             }
             if self.end.is_some() {
                 let program = self.program.clone();
@@ -317,6 +203,11 @@ impl Led {
             Some(event) => Ok(event),
             None => self.ended(),
         }
+    }
+
+    /// What holds it, beside its sandbox.
+    pub(crate) fn confinement(&self) -> &Confinement {
+        &self.confinement
     }
 
     /// Ends it at once.
@@ -347,7 +238,10 @@ impl Led {
             }
             Happening::Told(_) => self.lose_leader(),
             Happening::TimeIsUp => self.time_is_up(),
-            Happening::Exceeded(cause) => self.kill_because(cause),
+            Happening::Exceeded(cause) => {
+                self.kill_because(cause);
+                self.confinement.kill_frozen();
+            }
         }
         None
     }

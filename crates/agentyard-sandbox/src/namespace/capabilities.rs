@@ -34,3 +34,22 @@ pub(super) fn take_up() -> io::Result<()> {
         },
     )
 }
+
+/// Does something with what mounting needs in effect. Root has all of it anyway.
+pub(crate) fn with_rights<T>(act: impl FnOnce() -> T) -> T {
+    let before = capabilities(None).ok();
+    let _laid_down = before
+        .filter(|before| before.effective != before.permitted && take_up().is_ok())
+        .map(LaidDown);
+    act()
+}
+
+/// Puts back what was in effect, whatever happens.
+struct LaidDown(CapabilitySets);
+
+impl Drop for LaidDown {
+    fn drop(&mut self) {
+        // Rights can always be laid down.
+        let _ = set_capabilities(None, self.0);
+    }
+}

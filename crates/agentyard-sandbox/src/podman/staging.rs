@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::CWD;
-use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount};
+use rustix::fs::{CWD, FileType, fstat};
+use rustix::mount::{MoveMountFlags, UnmountFlags, move_mount, unmount};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use crate::bubblewrap::idmapped::show_owners;
+use crate::bubblewrap::staging::tree_of;
 use crate::namespace::unshare;
 
 /// Where directories are put.
@@ -48,15 +49,17 @@ impl Stages {
 
     /// Puts a directory there, with the owners that a user namespace shows.
     pub(super) fn put(&self, source: BorrowedFd<'_>, owners: Option<BorrowedFd<'_>>) -> io::Result<Stage> {
-        let flags =
-            OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
-        let tree = open_tree(source, "", flags)?;
+        let tree = tree_of(source)?;
         if let Some(owners) = owners {
             show_owners(tree.as_fd(), owners)?;
         }
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let path = self.directory.join(number.to_string());
-        fs::create_dir(&path)?;
+        if FileType::from_raw_mode(fstat(&tree)?.st_mode) == FileType::Directory {
+            fs::create_dir(&path)?;
+        } else {
+            File::create(&path)?;
+        }
         let stage = Stage {
             namespace: Arc::clone(&self.namespace),
             path,
@@ -79,7 +82,8 @@ impl Drop for Stage {
     fn drop(&mut self) {
         // What cannot be taken away goes with podman, and nobody else sees it.
         let _ = within(&self.namespace, || Ok(unmount(&self.path, UnmountFlags::DETACH)?));
-        let _ = fs::remove_dir(&self.path);
+        // One of the two it is.
+        let _ = fs::remove_dir(&self.path).or_else(|_| fs::remove_file(&self.path));
     }
 }
 

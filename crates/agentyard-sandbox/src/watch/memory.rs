@@ -2,13 +2,17 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::time::Duration;
 
-use rustix::fs::statvfs;
-use rustix::param::page_size;
+use rustix::fs::statfs;
+use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::Pid;
 
 /// Directories of a sandbox that are kept in memory.
 const IN_MEMORY: &[&str] = &["tmp", "dev/shm", "run"];
+
+/// What the kernel calls a file system in memory.
+const IN_MEMORY_KIND: rustix::fs::FsWord = 0x0102_1994;
 
 /// The bytes that a process and those below it use, with what they keep in directories in memory. What several share is
 /// counted once only when it matters, since that takes longer: when the sum would be over the limit.
@@ -25,8 +29,30 @@ pub(super) fn used(root: Pid, limit: u64) -> u64 {
     proportional.sum::<u64>() + files
 }
 
+/// The bytes that a process and those below it use at the moment.
+pub(crate) fn used_memory(root: Pid) -> u64 {
+    used(root, 0)
+}
+
+/// How long processors have worked for a process and those below it, as far as they are still there or were waited for.
+pub(crate) fn processor_time(root: Pid) -> Duration {
+    let ticks: u64 = tree(root.as_raw_nonzero().get())
+        .into_iter()
+        .filter_map(ticks)
+        .sum();
+    Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second().max(1) as f64)
+}
+
+/// In user and system mode, of a process and of its dead children: fields 14 to 17 of what the kernel tells.
+fn ticks(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = text.rsplit_once(')')?;
+    let fields = rest.split_ascii_whitespace().skip(11).take(4);
+    Some(fields.filter_map(|field| field.parse::<u64>().ok()).sum())
+}
+
 /// A process and all below it.
-pub(super) fn tree(root: i32) -> Vec<i32> {
+pub(crate) fn tree(root: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let mut next = vec![root];
     while let Some(pid) = next.pop() {
@@ -68,8 +94,11 @@ fn in_directories(root: Pid) -> u64 {
         return 0;
     }
     let sizes = IN_MEMORY.iter().filter_map(|name| {
-        let found = statvfs(format!("/proc/{root}/root/{name}")).ok()?;
-        Some(found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize)
+        let found = statfs(format!("/proc/{root}/root/{name}")).ok()?;
+        // In a sandbox that stays, some of them are on disk.
+        let is_in_memory = found.f_type == IN_MEMORY_KIND;
+        let used = found.f_blocks.saturating_sub(found.f_bfree);
+        is_in_memory.then(|| used * found.f_bsize.unsigned_abs())
     });
     sizes.sum()
 }

@@ -1,6 +1,7 @@
 //! Commands in containers. The image is made of programs of this machine; podman's storage goes with the test.
 
-mod yard;
+mod standing;
+pub(crate) mod yard;
 
 use std::collections::BTreeSet;
 use std::fs;

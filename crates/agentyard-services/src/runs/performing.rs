@@ -339,6 +339,7 @@ pub(crate) fn from_sandbox(error: CommandError) -> Error {
             format!("the command was not run: {reason}"),
         )
         .hint(remedy),
+        CommandError::Remote { reason, remedy } => Error::new(ErrorKind::Unavailable, reason).hint(remedy),
         CommandError::Lost { .. } => Error::new(ErrorKind::Unavailable, error.to_string())
             .hint("the command killed it, or the machine ran out of memory"),
         CommandError::Prepare(_) => Error::internal("starting the command", error),

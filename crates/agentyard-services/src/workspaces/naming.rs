@@ -13,7 +13,7 @@ const LONGEST_SLUG: usize = 48;
 const LONGEST_PART: usize = 64;
 
 /// The branch of an agent's task: `agent-{agent}-{task}`.
-pub(super) fn branch_of(agent: &str, task: &str) -> Result<BranchName> {
+pub(crate) fn branch_of(agent: &str, task: &str) -> Result<BranchName> {
     for (what, text) in [("agent", agent), ("task", task)] {
         let plain = text
             .chars()

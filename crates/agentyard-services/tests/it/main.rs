@@ -10,6 +10,8 @@ mod fake_surreal;
 mod package_index;
 mod repos;
 mod runs;
+mod sandbox_visits;
+mod sandboxes;
 mod secrets;
 mod workspace_changes;
 mod workspace_conflicts;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use agentyard_model::{
-    AuditId, ExecutionId, JobId, Permissions, RepoId, RepoName, RoleName, SecretName, TenantId, TenantName,
-    Timestamp, TokenId, TokenName, Toolsets, UserId, UserName, WorkspaceId,
+    AuditId, ExecutionId, JobId, Permissions, RepoId, RepoName, RoleName, SandboxId, SecretName, SnapshotId,
+    TenantId, TenantName, Timestamp, TokenId, TokenName, Toolsets, UserId, UserName, WorkspaceId,
 };
 use sqlx::{AssertSqlSafe, Encode, Type};
 
@@ -131,6 +131,13 @@ impl From<Timestamp> for Value {
     }
 }
 
+/// Yes is 1: SQLite has no type for it.
+impl From<bool> for Value {
+    fn from(is_so: bool) -> Self {
+        Self::Integer(Some(is_so.into()))
+    }
+}
+
 /// Sizes and counts, of which none comes near the largest that is kept.
 impl From<u64> for Value {
     fn from(integer: u64) -> Self {
@@ -193,6 +200,8 @@ text!(
     ExecutionId,
     JobId,
     RepoId,
+    SandboxId,
+    SnapshotId,
     TenantId,
     TokenId,
     UserId,

@@ -58,6 +58,11 @@ impl Row {
         u64::try_from(self.integer(column)?).map_err(|error| unreadable(column, error))
     }
 
+    /// Whether it is so: 1, or 0.
+    pub(crate) fn is(&self, column: &'static str) -> Result<bool> {
+        Ok(self.integer(column)? != 0)
+    }
+
     pub(crate) fn timestamp(&self, column: &'static str) -> Result<Timestamp> {
         self.integer(column).map(Timestamp::from_microseconds)
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use agentyard_model::{
-    Caller, MAX_DELEGATION_DEPTH, Permissions, RequestId, Role, RoleName, Secret, Subject, Timestamp, Token,
-    Toolsets,
+    Caller, MAX_DELEGATION_DEPTH, Permissions, RequestId, Role, RoleName, Secret, Subject, TenantId,
+    Timestamp, Token, TokenId, Toolsets,
 };
 
 use super::token;
@@ -84,10 +84,11 @@ pub(super) async fn run(store: &Store, secret: &Secret) -> Result<Authentication
     let Some(hash) = TokenHash::of(secret) else {
         return Ok(Authentication::Refused(Refused::Unknown));
     };
-    let rows = store.fetch(&chain_query(&hash)).await?;
-    let links: Vec<Link> = rows.iter().map(Link::read).collect::<Result<_>>()?;
     let now = store.now();
-    match evaluate(links, now) {
+    let first = Query::new(ATTEMPT, CHAIN)
+        .push("secret_hash = ")
+        .push_value(hash.as_str());
+    match evaluate(chain(store, first).await?, now) {
         Ok(authenticated) => {
             note_use(store, &authenticated.token, now).await;
             Ok(Authentication::Accepted(Box::new(authenticated)))
@@ -96,32 +97,49 @@ pub(super) async fn run(store: &Store, secret: &Secret) -> Result<Authentication
     }
 }
 
+/// What the holder of this token may do at this moment, for whoever acts for them without having its secret.
+pub(super) async fn of_token(store: &Store, tenant: TenantId, token: TokenId) -> Result<Authentication> {
+    let first = Query::new(ATTEMPT, CHAIN)
+        .push("tenant_id = ")
+        .push_value(tenant)
+        .push(" AND id = ")
+        .push_value(token);
+    Ok(match evaluate(chain(store, first).await?, store.now()) {
+        Ok(authenticated) => Authentication::Accepted(Box::new(authenticated)),
+        Err(refused) => Authentication::Refused(refused),
+    })
+}
+
+const ATTEMPT: &str = "authenticate";
+
+/// How the query begins; what follows says which token is meant.
+const CHAIN: &str = "WITH RECURSIVE chain AS (SELECT tokens.*, 0 AS distance FROM tokens WHERE ";
+
 /// The token and all above it, nearest first, each with its owner and with what their
 /// roles say, in one statement: a revocation is either before all of it or after.
-fn chain_query(hash: &TokenHash) -> Query {
-    Query::new(
-        "authenticate",
-        "WITH RECURSIVE chain AS ( \
-             SELECT tokens.*, 0 AS distance FROM tokens WHERE secret_hash = $1 \
-             UNION ALL \
+async fn chain(store: &Store, first: Query) -> Result<Vec<Link>> {
+    let query = first
+        .push(
+            " UNION ALL \
              SELECT tokens.*, chain.distance + 1 FROM chain \
              JOIN tokens ON tokens.tenant_id = chain.tenant_id AND tokens.id = chain.parent_id \
-             WHERE chain.distance < $2 \
-         ) \
-         SELECT chain.id, chain.tenant_id, chain.name, chain.role, chain.permissions, chain.owner_id, \
+             WHERE chain.distance < ",
+        )
+        .push_value(MAX_DELEGATION_DEPTH)
+        .push(
+            ") SELECT chain.id, chain.tenant_id, chain.name, chain.role, chain.permissions, chain.owner_id, \
              chain.parent_id, chain.depth, chain.created_at, chain.expires_at, chain.revoked_at, \
              chain.last_used_at, \
              owner.name AS owner_name, owner.role AS owner_role, owner.created_at AS owner_created_at, \
              owner.disabled_at AS owner_disabled_at, \
              owner_role.permissions AS owner_permissions, token_role.toolsets AS token_toolsets \
-         FROM chain \
-         LEFT JOIN users AS owner ON owner.tenant_id = chain.tenant_id AND owner.id = chain.owner_id \
-         LEFT JOIN roles AS owner_role ON owner_role.tenant_id = chain.tenant_id AND owner_role.name = owner.role \
-         LEFT JOIN roles AS token_role ON token_role.tenant_id = chain.tenant_id AND token_role.name = chain.role \
-         ORDER BY chain.distance",
-    )
-    .bind(hash.as_str())
-    .bind(MAX_DELEGATION_DEPTH)
+             FROM chain \
+             LEFT JOIN users AS owner ON owner.tenant_id = chain.tenant_id AND owner.id = chain.owner_id \
+             LEFT JOIN roles AS owner_role ON owner_role.tenant_id = chain.tenant_id AND owner_role.name = owner.role \
+             LEFT JOIN roles AS token_role ON token_role.tenant_id = chain.tenant_id AND token_role.name = chain.role \
+             ORDER BY chain.distance",
+        );
+    store.fetch(&query).await?.iter().map(Link::read).collect()
 }
 
 /// One token of the chain.

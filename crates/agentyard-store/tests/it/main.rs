@@ -17,6 +17,7 @@ mod narrowing;
 mod opening;
 mod repos;
 mod roles;
+mod sandboxes;
 mod sealed_secrets;
 mod tenants;
 mod tokens;

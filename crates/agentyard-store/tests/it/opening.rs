@@ -13,7 +13,7 @@ use agentyard_testkit::on_both_databases;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
-const ALL: [AppliedMigration; 5] = [
+const ALL: [AppliedMigration; 6] = [
     AppliedMigration {
         version: 1,
         name: "foundation",
@@ -33,6 +33,10 @@ const ALL: [AppliedMigration; 5] = [
     AppliedMigration {
         version: 5,
         name: "secrets",
+    },
+    AppliedMigration {
+        version: 6,
+        name: "sandboxes",
     },
 ];
 
@@ -80,7 +84,7 @@ on_both_databases!(a_newer_database_is_left_alone, async |database| {
             error,
             Error::TooNew {
                 found: 9999,
-                known: 5
+                known: 6
             }
         ),
         "{error:?}"

@@ -107,6 +107,7 @@ async fn tend(services: Arc<Services>) {
     }
     services.executions.send();
     loop {
+        services.sandboxes.tend().await;
         services.workspaces.tend().await;
         services.executions.tend().await;
         tokio::time::sleep(TENDING).await;

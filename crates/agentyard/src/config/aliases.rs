@@ -109,6 +109,13 @@ pub(crate) const ALIASES: &[Alias] = &[
         "GIT_WRAPUP_INSTRUCTIONS_PATH",
         Effect::Sets("git.wrapup_instructions_path"),
     ),
+    alias("GIT_SANDBOX_TIMEOUT", Effect::Sets("git.sandbox_timeout_seconds")),
+    alias("GIT_SANDBOX_MAX_RETRIES", Effect::Sets("git.sandbox_max_retries")),
+    // E2B.
+    alias("E2B_API_KEY", Effect::Sets("e2b.api_key")),
+    alias("E2B_API_URL", Effect::Sets("e2b.api_url")),
+    alias("E2B_SANDBOX_URL", Effect::Sets("e2b.sandbox_url")),
+    alias("E2B_DOMAIN", Effect::Sets("e2b.domain")),
     // Code.
     alias("CODE_STORAGE_DIR", Effect::Sets("exec.code_storage_dir")),
     alias(

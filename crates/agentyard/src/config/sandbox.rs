@@ -106,6 +106,8 @@ pub(crate) enum SandboxBackend {
     Bubblewrap,
     /// Containers, by podman.
     Podman,
+    /// Machines of a service that speaks E2B's protocol: see `e2b`.
+    E2b,
     /// Not at all.
     Host,
 }

@@ -40,6 +40,14 @@ pub(crate) struct GitSettings {
     pub(crate) sign_commits: bool,
     /// Branches that are never deleted, force-pushed or reset to lose commits; `*` stands for any text.
     pub(crate) protected_branches: Vec<String>,
+    /// How long a sandbox stays after its last use into which `sandbox_clone` cloned a repository, and how long one call of
+    /// git in it may take, in seconds; an hour at most.
+    pub(crate) sandbox_timeout_seconds: u64,
+    /// How often `sandbox_push` tries, with growing waits between.
+    pub(crate) sandbox_max_retries: u32,
+    /// Whether git in sandboxes uses the server's own tokens (`GITHUB_TOKEN` …) for callers who keep none. Whoever runs
+    /// code in a sandbox can get at what git uses there.
+    pub(crate) sandbox_credentials: bool,
     /// A text file that `git_wrapup_instructions` passes on: what is to be heeded before work is called done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) wrapup_instructions_path: Option<PathBuf>,
@@ -59,6 +67,9 @@ impl Default for GitSettings {
             committer_email: None,
             sign_commits: false,
             protected_branches: ["main", "master", "release/*"].map(ToOwned::to_owned).to_vec(),
+            sandbox_timeout_seconds: 300,
+            sandbox_max_retries: 3,
+            sandbox_credentials: true,
             wrapup_instructions_path: None,
         }
     }

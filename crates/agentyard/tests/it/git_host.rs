@@ -1,4 +1,5 @@
-//! A git host: `git http-backend` behind the smallest HTTP server that does, which wants a password.
+//! A git host: `git http-backend` behind the smallest HTTP server that does, which wants a password. Who takes it for a
+//! proxy finds it under [`NAME`], and behind every other name a page that says which.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,8 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+/// What it is called by those who come through a proxy.
+pub(crate) const NAME: &str = "git.example";
+
 /// A host on this machine. It answers until the test's process ends.
 pub(crate) struct GitHost {
+    address: String,
     pub(crate) port: u16,
     /// What was seen of the token among this machine's processes while one was served.
     pub(crate) traces: Arc<Mutex<Vec<String>>>,
@@ -17,6 +22,8 @@ pub(crate) struct GitHost {
 
 struct Request {
     method: String,
+    /// Whom it was meant for, when we were taken for a proxy.
+    host: Option<String>,
     path: String,
     query: String,
     headers: Vec<(String, String)>,
@@ -27,8 +34,19 @@ impl GitHost {
     /// Serves the repositories in a directory to who sends this header. `secret` is looked for in every process.
     /// At `/denied` it sends back what it was given.
     pub(crate) fn start(repositories: &Path, authorization: String, secret: String) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at("127.0.0.1", repositories, authorization, secret)
+    }
+
+    /// The same at another address of this machine.
+    pub(crate) fn start_at(
+        address: &str,
+        repositories: &Path,
+        authorization: String,
+        secret: String,
+    ) -> Self {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let host = Self {
+            address: address.to_owned(),
             port: listener.local_addr().unwrap().port(),
             traces: Arc::default(),
             served: Arc::default(),
@@ -40,7 +58,13 @@ impl GitHost {
                 let mut stream = stream.unwrap();
                 let request = read_request(&stream);
                 let given = request.header("authorization");
-                let answer = if given != Some(authorization.as_str()) {
+                let other = request.host.as_deref().filter(|host| *host != NAME);
+                let answer = if let Some(other) = other {
+                    let body = format!("this is {other}\n");
+                    let length = body.len();
+                    format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+                        .into_bytes()
+                } else if given != Some(authorization.as_str()) {
                     b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"host\"\r\nContent-Length: 0\r\n"
                         .to_vec()
                 } else if request.path.starts_with("/denied") {
@@ -64,7 +88,7 @@ impl GitHost {
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}/{path}", self.port)
+        format!("http://{}:{}/{path}", self.address, self.port)
     }
 }
 
@@ -82,6 +106,14 @@ fn read_request(stream: &TcpStream) -> Request {
     let mut words = line.split_whitespace();
     let method = words.next().unwrap_or_default().to_owned();
     let target = words.next().unwrap_or_default();
+    let (host, target) = match target
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split_once('/'))
+    {
+        Some((host, path)) => (Some(host.trim_end_matches(":80").to_owned()), format!("/{path}")),
+        None => (None, target.to_owned()),
+    };
+    let target = target.as_str();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let (path, query) = (path.to_owned(), query.to_owned());
     let mut headers = Vec::new();
@@ -101,6 +133,7 @@ fn read_request(stream: &TcpStream) -> Request {
     reader.read_exact(&mut body).unwrap();
     Request {
         method,
+        host,
         path,
         query,
         headers,

@@ -10,6 +10,9 @@
 mod command_line;
 mod corpus;
 mod credentials;
+mod e2b;
+mod e2b_backend;
+mod e2b_face;
 mod faults;
 mod generated;
 mod git_host;
@@ -17,6 +20,7 @@ mod kept_secrets;
 mod namespace;
 mod robustness;
 mod runs;
+mod sandbox_git;
 mod secrets;
 mod serve;
 mod stdio;

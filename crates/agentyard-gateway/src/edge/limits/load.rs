@@ -39,6 +39,17 @@ impl LoadLimit {
     }
 }
 
+/// Stands in the extensions of an answer that lasts for as long as something goes on which nobody here works on: it
+/// waits rather than works, and a server that stops does not wait for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenEnded;
+
+impl OpenEnded {
+    pub(crate) fn is(response: &Response) -> bool {
+        response.extensions().get::<Self>().is_some()
+    }
+}
+
 /// The middleware: gives a request a place until the last byte of its answer has gone. An
 /// event stream that a client opened to listen moves to a place of its own kind, since it
 /// waits rather than works, for hours.
@@ -48,7 +59,8 @@ pub async fn shed_load(State(limit): State<Arc<LoadLimit>>, request: Request, ne
     };
     let is_get = request.method() == Method::GET;
     let response = next.run(request).await;
-    if !(is_get && is_event_stream(&response)) {
+    let waits = (is_get && is_event_stream(&response)) || OpenEnded::is(&response);
+    if !waits {
         return hold(response, place);
     }
     drop(place);

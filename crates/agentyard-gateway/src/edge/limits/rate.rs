@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use agentyard_model::{Caller, Subject, TenantId};
+use agentyard_model::{Caller, SandboxId, Subject, TenantId};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -44,6 +44,8 @@ type Limiter = RateLimiter<Key, DashMapStateStore<Key>, Ticks, NoOpMiddleware<Na
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
     Caller(TenantId, Subject),
+    /// What runs there is asked by whoever may, from wherever they are.
+    Sandbox(SandboxId),
     Address(IpAddr),
     /// Everybody without an identity, when there are more addresses than we remember.
     Crowd,
@@ -70,6 +72,18 @@ impl RateLimits {
     /// # Errors
     /// When there were too many, with the time to wait.
     pub fn check(&self, caller: Option<&Caller>, peer: IpAddr) -> Result<(), Refusal> {
+        self.check_key(self.key_of(caller, peer))
+    }
+
+    /// Counts one request to this sandbox.
+    ///
+    /// # Errors
+    /// When there were too many, with the time to wait.
+    pub fn check_sandbox(&self, sandbox: SandboxId) -> Result<(), Refusal> {
+        self.check_key(Key::Sandbox(sandbox))
+    }
+
+    fn check_key(&self, key: Key) -> Result<(), Refusal> {
         let Some(limiter) = &self.limiter else {
             return Ok(());
         };
@@ -77,7 +91,7 @@ impl RateLimits {
             limiter.retain_recent();
             self.crowded.store(limiter.len() > MAX_KEYS, Ordering::Relaxed);
         }
-        let outcome = limiter.check_key(&self.key_of(caller, peer));
+        let outcome = limiter.check_key(&key);
         outcome.map_err(|until| too_fast(until.wait_time_from(limiter.clock().now())))
     }
 

@@ -1,7 +1,7 @@
 use std::fs::File;
 
 use super::*;
-use crate::command::Mount;
+use crate::command::{Mount, Network};
 
 fn command() -> Command {
     let mount = |at: &str, access| Mount {
@@ -40,6 +40,7 @@ fn facts(shown: &[Shown]) -> Facts<'_> {
         hidden: Vec::new(),
         groups: None,
         role: Role::Command,
+        has_way_out: false,
     }
 }
 
@@ -223,11 +224,11 @@ fn whoever_may_reach_others_is_told_where_the_proxy_is() {
     let none = plan(&command(), &facts(&[])).unwrap();
     assert_eq!(none.listen, None);
     assert!(!line(&none).contains("PROXY"));
-    let command = Command {
-        network: Network::Registry,
-        ..command()
+    let some = Facts {
+        has_way_out: true,
+        ..facts(&[])
     };
-    let some = plan(&command, &facts(&[])).unwrap();
+    let some = plan(&command(), &some).unwrap();
     assert_eq!(some.listen, Some(EGRESS_PORT));
     assert!(line(&some).contains("--setenv HTTPS_PROXY http://127.0.0.1:3128"));
     assert!(line(&some).contains("--unshare-all") && !line(&some).contains("--share-net"));

@@ -1,0 +1,456 @@
+//! A command in a sandbox of somebody else's: its files go there, it runs, and what it changed comes back.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agentyard_envd::Exchange;
+use agentyard_envd::client::{self, CallError, Messages};
+use agentyard_envd::connect::Code;
+use agentyard_envd::process::{
+    self, Config, Data, End, Event as Told, EventMessage, Input, ProcessRequest, Selector, SendInputRequest,
+    SendSignalRequest, Signal, StartRequest,
+};
+use agentyard_model::RunId;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep_until;
+
+use super::paths::{translated, translated_value};
+use super::rooms::Held;
+use super::sync::{Bounds, Copied};
+use super::transfer::{self, Fetched, MARKER};
+use crate::command::{Command, CommandError, EndCause, Event, Exit, Limits, Stream, Usage};
+use crate::sandbox::{Awaited, Process, Running};
+
+/// How long a command has to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long the sandbox has to tell that a command has ended that was killed.
+const LAST_WORD: Duration = Duration::from_secs(15);
+
+/// How long the sandbox has to start a command.
+const START: Duration = Duration::from_secs(60);
+
+/// How much input is sent at once.
+const PIECE: usize = 256 * 1024;
+
+/// Bounds files, looks for the program on the command's own path, and becomes it: `marker blocks files program…`. What
+/// cannot be started is told by the marker, which no program would say by chance.
+const BECOME: &str = r#"marker=$1
+ulimit -f "$2" 2>/dev/null
+ulimit -n "$3" 2>/dev/null
+shift 3
+if ! command -v -- "$1" >/dev/null 2>&1; then
+  if [ -e "$1" ]; then printf '%s 126' "$marker" >&2; exit 126; fi
+  printf '%s 127' "$marker" >&2; exit 127
+fi
+exec "$@""#;
+
+/// What a command is run with.
+struct Launch {
+    request: StartRequest,
+    program: String,
+    input: Vec<u8>,
+    limits: Limits,
+    marker: String,
+}
+
+/// How a command went.
+enum Outcome {
+    Ended(Exit),
+    /// Nobody wants to know.
+    Abandoned,
+}
+
+/// Sends what a command is to see.
+pub(super) async fn prepare(held: &mut Held, command: &Command) -> Result<Vec<Copied>, CommandError> {
+    let copied = Copied::all(command).map_err(CommandError::Prepare)?;
+    let Some(kept) = held.kept() else {
+        return Err(lost(&command.program));
+    };
+    let sent = transfer::send(kept.stood.link(), &copied, &mut kept.copies).await;
+    sent.map_err(|error| CommandError::Remote {
+        reason: format!("the command was not run: its files could not be sent: {error}"),
+        remedy: "try again; `agentyard doctor` tries whether the service can be reached".to_owned(),
+    })?;
+    Ok(copied)
+}
+
+/// Starts a command in a sandbox whose turn is ours, and that has what it is to see.
+pub(super) fn start(held: Held, copied: Vec<Copied>, command: Command) -> Running {
+    let launch = Launch::of(command);
+    let program = launch.program.clone();
+    let (events, received) = mpsc::channel(64);
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(perform(held, copied, launch, events, stopped));
+    Running::new(Remote {
+        program,
+        events: received,
+        stop,
+    })
+}
+
+impl Launch {
+    fn of(command: Command) -> Self {
+        let marker = RunId::new().to_string();
+        let inside = |path: &str| translated(Path::new(path), &command).display().to_string();
+        let mut envs: BTreeMap<String, String> = command
+            .environment
+            .iter()
+            .map(|(name, value)| (name.clone(), translated_value(value, &command)))
+            .collect();
+        envs.insert(MARKER.to_owned(), marker.clone());
+        // In blocks of 512 bytes.
+        let blocks = command.limits.file_bytes / 512;
+        let program = if command.program.starts_with('/') {
+            inside(&command.program)
+        } else {
+            command.program.clone()
+        };
+        let words = [
+            "-c".to_owned(),
+            BECOME.to_owned(),
+            "sh".to_owned(),
+            marker.clone(),
+            blocks.to_string(),
+            command.limits.open_files.to_string(),
+            program,
+        ];
+        let directory = translated(&command.directory, &command).display().to_string();
+        let request = StartRequest {
+            process: Config {
+                cmd: "/bin/sh".to_owned(),
+                args: words.into_iter().chain(command.arguments).collect(),
+                envs,
+                cwd: Some(directory),
+            },
+            stdin: Some(!command.input.is_empty()),
+            ..StartRequest::default()
+        };
+        Self {
+            request,
+            program: command.program,
+            input: command.input,
+            limits: command.limits,
+            marker,
+        }
+    }
+}
+
+/// Runs a command to its end, and brings back what it changed.
+async fn perform(
+    mut held: Held,
+    copied: Vec<Copied>,
+    launch: Launch,
+    events: mpsc::Sender<Result<Event, CommandError>>,
+    stopped: watch::Receiver<bool>,
+) {
+    let Some(kept) = held.kept() else { return };
+    let sandbox = kept.stood.link();
+    let outcome = watch_over(sandbox, &launch, &events, stopped).await;
+    let mut exit = match outcome {
+        Ok(Outcome::Ended(exit)) => exit,
+        Ok(Outcome::Abandoned) => return held.give_up(),
+        Err(error) => {
+            let is_start = matches!(error, CommandError::Start { .. });
+            if !is_start {
+                held.give_up();
+            }
+            // Nobody may want to know any more.
+            let _ = events.send(Err(error)).await;
+            return;
+        }
+    };
+    let bounds = Bounds {
+        bytes: launch.limits.disk_bytes,
+        file_bytes: launch.limits.file_bytes,
+    };
+    let fetched = tokio::select! {
+        fetched = transfer::fetch(sandbox, &copied, &mut kept.copies, &launch.marker, bounds) => fetched,
+        // The tree is not ours to change any more.
+        () = events.closed() => return held.give_up(),
+    };
+    let told = match fetched {
+        Ok(Fetched::All) => Ok(Event::Ended(exit)),
+        Ok(Fetched::TooMuch) => {
+            held.give_up();
+            exit.cause = EndCause::DiskLimit;
+            Ok(Event::Ended(exit))
+        }
+        Err(error) => {
+            held.give_up();
+            Err(CommandError::Remote {
+                reason: format!("the command ended, but what it changed could not be brought back: {error}"),
+                remedy: "look at what is there before it is run again".to_owned(),
+            })
+        }
+    };
+    // Whoever is told may start the next one at once.
+    drop(held);
+    let _ = events.send(told).await;
+}
+
+async fn watch_over(
+    sandbox: &dyn Exchange,
+    launch: &Launch,
+    events: &mpsc::Sender<Result<Event, CommandError>>,
+    mut stopped: watch::Receiver<bool>,
+) -> Result<Outcome, CommandError> {
+    let begun = Instant::now();
+    let limits = launch.limits;
+    let starting = begin(sandbox, launch);
+    let (mut messages, process) = match tokio::time::timeout(START, starting).await {
+        Ok(started) => started?,
+        Err(_) => return Err(lost(&launch.program)),
+    };
+    let feeding = feed(sandbox, process.clone(), &launch.input);
+    tokio::pin!(feeding);
+    let (mut is_feeding, mut cause, mut said) = (!launch.input.is_empty(), EndCause::Itself, 0);
+    let deadline = tokio::time::Instant::from_std(begun) + limits.duration;
+    // Until when it may go on after it was asked to end, and whether it was made to.
+    let (mut patience, mut is_killed) = (None, false);
+    let end = loop {
+        let message = tokio::select! {
+            message = messages.next() => message,
+            () = &mut feeding, if is_feeding => { is_feeding = false; continue; }
+            () = sleep_until(deadline), if cause == EndCause::Itself => {
+                cause = EndCause::Deadline;
+                patience = Some(deadline);
+                continue;
+            }
+            () = asked_to_stop(&mut stopped), if cause == EndCause::Itself => {
+                cause = EndCause::Stopped;
+                patience = Some(tokio::time::Instant::now() + GRACE);
+                signal(sandbox, process.clone(), Signal::Terminate).await;
+                continue;
+            }
+            () = until(patience) => {
+                if is_killed {
+                    break End { exit_code: -1, status: "signal: killed".to_owned(), ..End::default() };
+                }
+                is_killed = true;
+                patience = Some(tokio::time::Instant::now() + LAST_WORD);
+                kill(sandbox, &process, &launch.marker).await;
+                continue;
+            }
+            () = events.closed() => {
+                kill(sandbox, &process, &launch.marker).await;
+                return Ok(Outcome::Abandoned);
+            }
+        };
+        let (stream, mut bytes) = match message {
+            Ok(Some(EventMessage { event })) => match event {
+                Told::Data(Data::Stdout(bytes) | Data::Pty(bytes)) => (Stream::Stdout, bytes),
+                Told::Data(Data::Stderr(bytes)) => (Stream::Stderr, bytes),
+                Told::End(end) => break end,
+                Told::Start { .. } | Told::Keepalive {} => continue,
+            },
+            Ok(None) | Err(_) => return Err(lost(&launch.program)),
+        };
+        if stream == Stream::Stderr
+            && said == 0
+            && let Some(error) = launch.not_started(&bytes)
+        {
+            return Err(error);
+        }
+        let room = limits.output_bytes.saturating_sub(said);
+        if bytes.len() as u64 > room {
+            bytes.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+            if cause == EndCause::Itself {
+                cause = EndCause::OutputLimit;
+                patience = Some(tokio::time::Instant::now());
+            }
+        }
+        said += bytes.len() as u64;
+        if !bytes.is_empty() {
+            // Where nobody listens, the next turn notices.
+            let _ = events.send(Ok(Event::Output(stream, bytes))).await;
+        }
+    };
+    let signal = signal_of(&end.status);
+    Ok(Outcome::Ended(Exit {
+        code: (end.exit_code >= 0 && signal.is_none()).then_some(end.exit_code),
+        signal,
+        duration: begun.elapsed(),
+        cause,
+        usage: Usage::default(),
+    }))
+}
+
+impl Launch {
+    /// Why the program was not started, if that is what was said.
+    fn not_started(&self, said: &[u8]) -> Option<CommandError> {
+        let kind = match said.strip_prefix(self.marker.as_bytes())? {
+            b" 126" => io::ErrorKind::PermissionDenied,
+            b" 127" => io::ErrorKind::NotFound,
+            _ => return None,
+        };
+        Some(self.unstartable(kind.into()))
+    }
+
+    fn unstartable(&self, source: io::Error) -> CommandError {
+        CommandError::Start {
+            program: self.program.clone(),
+            source,
+        }
+    }
+}
+
+async fn begin(
+    sandbox: &dyn Exchange,
+    launch: &Launch,
+) -> Result<(Messages<EventMessage>, Selector), CommandError> {
+    let refused = |error: CallError| match error {
+        CallError::Refused(fault) if fault.code == Code::NotFound => {
+            launch.unstartable(io::Error::new(io::ErrorKind::NotFound, fault.message))
+        }
+        CallError::Refused(fault) if fault.code == Code::InvalidArgument => {
+            launch.unstartable(io::Error::new(io::ErrorKind::InvalidInput, fault.message))
+        }
+        error => CommandError::Remote {
+            reason: format!("the command was not run: {error}"),
+            remedy: "try again; `agentyard doctor` tries whether the service can be reached".to_owned(),
+        },
+    };
+    let mut messages: Messages<EventMessage> =
+        client::stream(sandbox, process::SERVICE, "Start", &launch.request, None)
+            .await
+            .map_err(refused)?;
+    loop {
+        match messages.next().await.map_err(refused)? {
+            Some(EventMessage {
+                event: Told::Start { pid },
+            }) => return Ok((messages, Selector::Pid(pid))),
+            Some(EventMessage {
+                event: Told::Keepalive {},
+            }) => {}
+            Some(_) | None => return Err(lost(&launch.program)),
+        }
+    }
+}
+
+/// Sends the input, and tells that there is no more. A command that does not want it has ended.
+async fn feed(sandbox: &dyn Exchange, process: Selector, input: &[u8]) {
+    for piece in input.chunks(PIECE) {
+        let request = SendInputRequest {
+            process: process.clone(),
+            input: Input::Stdin(piece.to_vec()),
+        };
+        let sent: Result<Value, _> = client::call(sandbox, process::SERVICE, "SendInput", &request).await;
+        if sent.is_err() {
+            return;
+        }
+    }
+    let request = ProcessRequest { process };
+    let _: Result<Value, _> = client::call(sandbox, process::SERVICE, "CloseStdin", &request).await;
+}
+
+async fn signal(sandbox: &dyn Exchange, process: Selector, signal: Signal) {
+    let request = SendSignalRequest { process, signal };
+    // One that is over needs none.
+    let _: Result<Value, _> = client::call(sandbox, process::SERVICE, "SendSignal", &request).await;
+}
+
+/// Ends a command, with all that it has started.
+async fn kill(sandbox: &dyn Exchange, process: &Selector, marker: &str) {
+    let killing = async {
+        signal(sandbox, process.clone(), Signal::Kill).await;
+        transfer::sweep(sandbox, marker).await;
+    };
+    // A sandbox that does not answer is given up.
+    let _ = tokio::time::timeout(LAST_WORD, killing).await;
+}
+
+async fn until(time: Option<tokio::time::Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn asked_to_stop(stopped: &mut watch::Receiver<bool>) {
+    if stopped.wait_for(|stopped| *stopped).await.is_err() {
+        // Nobody can ask any more.
+        std::future::pending().await
+    }
+}
+
+fn lost(program: &str) -> CommandError {
+    CommandError::Lost {
+        program: program.to_owned(),
+    }
+}
+
+/// The signal that ended a command, by the words in which that is told.
+fn signal_of(status: &str) -> Option<i32> {
+    let name = status.strip_prefix("signal: ")?;
+    let name = name.strip_suffix(" (core dumped)").unwrap_or(name);
+    let known = [
+        ("hangup", 1),
+        ("interrupt", 2),
+        ("quit", 3),
+        ("illegal instruction", 4),
+        ("trace/breakpoint trap", 5),
+        ("aborted", 6),
+        ("bus error", 7),
+        ("floating point exception", 8),
+        ("killed", 9),
+        ("user defined signal 1", 10),
+        ("segmentation fault", 11),
+        ("user defined signal 2", 12),
+        ("broken pipe", 13),
+        ("alarm clock", 14),
+        ("terminated", 15),
+        ("CPU time limit exceeded", 24),
+        ("file size limit exceeded", 25),
+        ("bad system call", 31),
+    ];
+    known
+        .iter()
+        .find(|(words, _)| *words == name)
+        .map(|(_, number)| *number)
+        .or_else(|| name.strip_prefix("signal ")?.parse().ok())
+        .or(Some(9))
+}
+
+/// A command that runs there.
+#[derive(Debug)]
+struct Remote {
+    program: String,
+    events: mpsc::Receiver<Result<Event, CommandError>>,
+    stop: watch::Sender<bool>,
+}
+
+impl Process for Remote {
+    fn next(&mut self) -> Awaited<'_, Result<Event, CommandError>> {
+        Box::pin(async {
+            let event = self.events.recv().await;
+            event.unwrap_or_else(|| Err(lost(&self.program)))
+        })
+    }
+
+    fn stop(&mut self) {
+        self.stop.send_replace(true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_known_by_their_words() {
+        for (status, signal) in [
+            ("exit status 3", None),
+            ("signal: killed", Some(9)),
+            ("signal: terminated", Some(15)),
+            ("signal: segmentation fault (core dumped)", Some(11)),
+            ("signal: signal 34", Some(34)),
+            ("signal: something new", Some(9)),
+        ] {
+            assert_eq!(signal_of(status), signal, "{status}");
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The grounds on which sandboxes stand: what each of them keeps on disk.
+//!
+//! A sandbox has three directories that it may write to. One that is made from a snapshot shares the snapshot's bytes
+//! until it changes them: by a view that is mounted over the snapshot's layers (overlayfs), and where that cannot be had,
+//! by copies that share their blocks, or by plain copies. A snapshot holds what a sandbox has changed itself, as a layer
+//! over those that it stood on.
+//!
+//! Nothing half-made is ever seen: everything is made aside and then renamed. A layer is removed when neither a sandbox
+//! nor a snapshot names it any more in its record, which is all the counting there is.
+//!
+//! What lies in these directories was made by programs that nobody trusts: it is walked by descriptor, and no link in it
+//! is ever followed.
+
+mod copying;
+mod layers;
+mod layout;
+mod record;
+mod removal;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use crate::command::Mount;
+use layout::Layout;
+use record::Record;
+
+/// The directories of a sandbox, each with the place where it is seen and its mode.
+const DIRECTORIES: &[(&str, &str, u32)] = &[
+    ("home", crate::standing::STANDING_HOME, 0o755),
+    ("workspace", "/workspace", 0o755),
+    ("tmp", "/tmp", 0o1777),
+];
+
+/// How many layers lie over each other at most; a snapshot of a sandbox on more is a copy of everything. More would not
+/// fit into one option of the kernel's.
+const MAX_LAYERS: usize = 12;
+
+/// How a sandbox comes by what is in the snapshot that it is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyWay {
+    /// It sees the snapshot's own files until it changes them (overlayfs).
+    Layered,
+    /// It has files of its own that share their blocks with the snapshot's (reflinks).
+    Reflinked,
+    /// It has a copy.
+    Copied,
+}
+
+impl CopyWay {
+    /// Its name in answers.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Layered => "layered",
+            Self::Reflinked => "reflinked",
+            Self::Copied => "copied",
+        }
+    }
+}
+
+/// Why something on the grounds could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum GroundsError {
+    /// There is no such thing.
+    #[error("there is no {what} `{id}`")]
+    Unknown {
+        /// A sandbox or a snapshot.
+        what: &'static str,
+        /// Its name.
+        id: String,
+    },
+    /// There is one already.
+    #[error("there is a {what} `{id}` already")]
+    Exists {
+        /// A sandbox or a snapshot.
+        what: &'static str,
+        /// Its name.
+        id: String,
+    },
+    /// It cannot be called so.
+    #[error("`{0}` is no name: 1 to 64 small letters, digits and `-`")]
+    Name(String),
+    /// The file system says no.
+    #[error("{doing} failed: {source}")]
+    Files {
+        /// What was attempted, and on what.
+        doing: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+/// What sandboxes keep on disk. Copies are the same.
+#[derive(Debug, Clone)]
+pub struct Grounds(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    layout: Layout,
+    way: CopyWay,
+    /// Layers that somebody works with and no record may name yet. Whoever looks for unused ones holds this.
+    claims: Mutex<Vec<String>>,
+}
+
+/// Layers that are not removed for as long as this is held.
+#[derive(Debug)]
+struct Claim<'a> {
+    inner: &'a Inner,
+    layers: Vec<String>,
+}
+
+impl Grounds {
+    /// The grounds in a directory, which is made when it is not there. What was half-made or half-removed there is
+    /// removed. Directories are given to this user and group, which only root can do.
+    ///
+    /// # Errors
+    /// When the directory cannot be used.
+    pub fn open(directory: PathBuf, owner: Option<(u32, u32)>) -> Result<Self, GroundsError> {
+        let layout = Layout::open(directory, owner)?;
+        let way = layout.best_way()?;
+        Self::with_way(layout, way)
+    }
+
+    fn with_way(layout: Layout, way: CopyWay) -> Result<Self, GroundsError> {
+        let inner = Inner {
+            layout,
+            way,
+            claims: Mutex::default(),
+        };
+        inner.remove_unused_layers()?;
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// How sandboxes come by what is in a snapshot here.
+    #[must_use]
+    pub fn way(&self) -> CopyWay {
+        self.0.way
+    }
+
+    /// The directories of a sandbox, to be shown inside: its own where it has some, else made now, empty or as they are
+    /// in a snapshot.
+    ///
+    /// # Errors
+    /// When there is no such snapshot, or the file system says no.
+    pub async fn prepare(&self, id: &str, from: Option<&str>) -> Result<Vec<Mount>, GroundsError> {
+        let (id, from) = (id.to_owned(), from.map(str::to_owned));
+        self.work(move |inner| inner.prepare(&id, from.as_deref())).await
+    }
+
+    /// Keeps a sandbox's directories as they are now, under another name. Nobody may change them meanwhile: it is frozen,
+    /// or does not run.
+    ///
+    /// # Errors
+    /// When there is no such sandbox, the name is taken, or the file system says no.
+    pub async fn snapshot(&self, id: &str, snapshot: &str) -> Result<(), GroundsError> {
+        let (id, snapshot) = (id.to_owned(), snapshot.to_owned());
+        self.work(move |inner| inner.snapshot(&id, &snapshot)).await
+    }
+
+    /// Removes the directories of a sandbox that does not run any more. One that is not there need not be removed.
+    ///
+    /// # Errors
+    /// When the file system says no.
+    pub async fn remove(&self, id: &str) -> Result<(), GroundsError> {
+        let id = id.to_owned();
+        self.work(move |inner| {
+            inner.layout.unmount_views(&id)?;
+            inner.layout.discard(layout::SANDBOXES, &id)?;
+            inner.remove_unused_layers()
+        })
+        .await
+    }
+
+    /// Removes a snapshot. Sandboxes that were made from it stay as they are, and its bytes until the last of them is gone.
+    ///
+    /// # Errors
+    /// When the file system says no.
+    pub async fn remove_snapshot(&self, id: &str) -> Result<(), GroundsError> {
+        let id = id.to_owned();
+        self.work(move |inner| {
+            inner.layout.discard(layout::SNAPSHOTS, &id)?;
+            inner.remove_unused_layers()
+        })
+        .await
+    }
+
+    /// The sandboxes that have directories here.
+    ///
+    /// # Errors
+    /// When the file system says no.
+    pub async fn list(&self) -> Result<Vec<String>, GroundsError> {
+        self.work(|inner| inner.layout.names(layout::SANDBOXES)).await
+    }
+
+    /// The snapshots that are here.
+    ///
+    /// # Errors
+    /// When the file system says no.
+    pub async fn snapshots(&self) -> Result<Vec<String>, GroundsError> {
+        self.work(|inner| inner.layout.names(layout::SNAPSHOTS)).await
+    }
+
+    /// How many bytes on disk are a sandbox's own.
+    ///
+    /// # Errors
+    /// When there is no such sandbox.
+    pub async fn size(&self, id: &str) -> Result<u64, GroundsError> {
+        let id = id.to_owned();
+        self.work(move |inner| inner.layout.size(&id)).await
+    }
+
+    /// Does something that waits for disks, where nobody else has to wait for it.
+    async fn work<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Inner) -> Result<T, GroundsError> + Send + 'static,
+    ) -> Result<T, GroundsError> {
+        let inner = Arc::clone(&self.0);
+        tokio::task::spawn_blocking(move || act(&inner))
+            .await
+            .unwrap_or_else(|error| Err(files("a task about files")(io::Error::other(error))))
+    }
+}
+
+impl Inner {
+    fn prepare(&self, id: &str, from: Option<&str>) -> Result<Vec<Mount>, GroundsError> {
+        let layout = &self.layout;
+        if let Some(record) = layout.record(layout::SANDBOXES, id)? {
+            return layout.mounts(id, &record);
+        }
+        let below = self.claim(|| match from {
+            Some(from) => {
+                let snapshot = layout.record(layout::SNAPSHOTS, from)?;
+                Ok(snapshot.ok_or_else(|| unknown("snapshot", from))?.layers)
+            }
+            None => Ok(Vec::new()),
+        })?;
+        let is_layered = self.way == CopyWay::Layered;
+        let record = Record {
+            way: self.way,
+            layers: if is_layered {
+                below.layers.clone()
+            } else {
+                Vec::new()
+            },
+        };
+        let made = layout.make(|place| {
+            if is_layered || below.layers.is_empty() {
+                layout.make_directories(place)?;
+            } else {
+                layout.copy_merged(&below.layers, place)?;
+            }
+            if !record.layers.is_empty() {
+                layout.make_view_directories(place)?;
+            }
+            record.write(place)
+        })?;
+        layout.show(made, layout::SANDBOXES, id, "sandbox")?;
+        layout.mounts(id, &record)
+    }
+
+    fn snapshot(&self, id: &str, snapshot: &str) -> Result<(), GroundsError> {
+        let layout = &self.layout;
+        let record = layout
+            .record(layout::SANDBOXES, id)?
+            .ok_or_else(|| unknown("sandbox", id))?;
+        if layout.record(layout::SNAPSHOTS, snapshot)?.is_some() {
+            return Err(exists("snapshot", snapshot));
+        }
+        let _kept = self.claim(|| {
+            let mut layers = record.layers.clone();
+            layers.push(snapshot.to_owned());
+            Ok(layers)
+        })?;
+        let sandbox = layout.path(layout::SANDBOXES, id)?;
+        let is_flat = record.layers.len() >= MAX_LAYERS;
+        let layer = layout.make(|place| {
+            if is_flat {
+                layout.copy_view(&sandbox, &record.layers, place)
+            } else {
+                layout.copy_own(&sandbox, !record.layers.is_empty(), place)
+            }
+        })?;
+        layout.show(layer, layout::LAYERS, snapshot, "snapshot")?;
+        let mut layers = vec![snapshot.to_owned()];
+        if !is_flat {
+            layers.extend(record.layers);
+        }
+        let kept = Record {
+            way: self.way,
+            layers,
+        };
+        let made = layout.make(|place| kept.write(place))?;
+        layout.show(made, layout::SNAPSHOTS, snapshot, "snapshot")
+    }
+
+    /// Removes the layers that no record names and nobody claims. As long as a record cannot be read, nobody knows.
+    fn remove_unused_layers(&self) -> Result<(), GroundsError> {
+        let layout = &self.layout;
+        let unused = {
+            let claims = self.claims();
+            let mut used = claims.clone();
+            for kind in [layout::SANDBOXES, layout::SNAPSHOTS] {
+                for id in layout.names(kind)? {
+                    match layout.record(kind, &id) {
+                        Ok(record) => used.extend(record.unwrap_or_default().layers),
+                        Err(_) => return Ok(()),
+                    }
+                }
+            }
+            let mut unused = layout.names(layout::LAYERS)?;
+            unused.retain(|layer| !used.contains(layer));
+            let aside = unused.iter().map(|layer| layout.put_aside(layout::LAYERS, layer));
+            aside.collect::<Result<Vec<_>, _>>()?
+        };
+        unused
+            .into_iter()
+            .flatten()
+            .try_for_each(|path| layout.erase(&path))
+    }
+
+    /// Keeps layers from being removed, as they are named at this moment.
+    fn claim(
+        &self,
+        named: impl FnOnce() -> Result<Vec<String>, GroundsError>,
+    ) -> Result<Claim<'_>, GroundsError> {
+        let mut claims = self.claims();
+        let layers = named()?;
+        claims.extend(layers.iter().cloned());
+        Ok(Claim { inner: self, layers })
+    }
+
+    fn claims(&self) -> MutexGuard<'_, Vec<String>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut claims = self.inner.claims();
+        for layer in &self.layers {
+            if let Some(place) = claims.iter().position(|claimed| claimed == layer) {
+                claims.swap_remove(place);
+            }
+        }
+    }
+}
+
+fn unknown(what: &'static str, id: &str) -> GroundsError {
+    GroundsError::Unknown {
+        what,
+        id: id.to_owned(),
+    }
+}
+
+fn exists(what: &'static str, id: &str) -> GroundsError {
+    GroundsError::Exists {
+        what,
+        id: id.to_owned(),
+    }
+}
+
+/// What went wrong with files, while what was done to them.
+fn files<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> GroundsError {
+    let doing = doing.into();
+    move |source| GroundsError::Files {
+        doing,
+        source: source.into(),
+    }
+}
+
+/// The same, about one path.
+fn at<E: Into<io::Error>>(doing: &'static str, path: &Path) -> impl FnOnce(E) -> GroundsError {
+    files(format!("{doing} {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Several sandboxes that begin with the files of one.
+
+use std::time::Duration;
+
+use agentyard_model::{Caller, SandboxId};
+
+use super::creating::Plan;
+use super::owners::Wish;
+use super::templates::Origin;
+use super::yards::from_grounds;
+use super::{SandboxAccess, Sandboxes, checking};
+use crate::error::{Error, Result, from_store};
+use crate::turns::to_its_end;
+
+/// How many can be made at once.
+const MOST: u32 = 20;
+
+impl Sandboxes {
+    /// Makes sandboxes with the files, notes, environment and network of one, which stands still for a moment. Each may
+    /// fail by itself.
+    ///
+    /// # Errors
+    /// When the caller may not, there is no such sandbox, too many are wanted, or its files cannot be kept.
+    pub async fn fork(
+        &self,
+        caller: &Caller,
+        id: SandboxId,
+        count: u32,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Result<SandboxAccess>>> {
+        self.row(caller, id, Wish::Use).await?;
+        if !(1..=MOST).contains(&count) {
+            return Err(Error::invalid(format!(
+                "`count`: expected 1 to {MOST}, got {count}"
+            )));
+        }
+        let timeout = checking::timeout(&self.0.parts.settings, timeout)?;
+        let (this, caller) = (self.clone(), caller.clone());
+        to_its_end(async move { this.forked(&caller, id, count, timeout).await }).await
+    }
+
+    async fn forked(
+        &self,
+        caller: &Caller,
+        id: SandboxId,
+        count: u32,
+        timeout: Duration,
+    ) -> Result<Vec<Result<SandboxAccess>>> {
+        let store = &self.0.parts.store;
+        let entered = self.enter(caller, id, Wish::Use).await?;
+        let variables = store.sandboxes().environment(id).await;
+        let variables = variables.map_err(|error| from_store("forking a sandbox", error))?;
+        let snapshot = self.take_snapshot(caller, &entered, None, "sandbox_fork").await?;
+        let (row, yard) = (entered.row.clone(), entered.kept.yard.clone());
+        drop(entered);
+        let mut forks = tokio::task::JoinSet::new();
+        for _ in 0..count {
+            let plan = Plan {
+                origin: Origin {
+                    template: row.template.clone(),
+                    image: row.image.clone(),
+                    snapshot: Some(snapshot.clone()),
+                },
+                timeout,
+                lifecycle: row.lifecycle,
+                metadata: row.metadata.clone(),
+                environment: variables
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.expose().to_owned()))
+                    .collect(),
+                network: row.network.clone(),
+                idempotency_key: None,
+                action: "sandbox_create",
+            };
+            let (this, caller) = (self.clone(), caller.clone());
+            forks.spawn(async move { this.make(&caller, plan).await });
+        }
+        let mut made = Vec::new();
+        while let Some(fork) = forks.join_next().await {
+            made.push(fork.unwrap_or_else(|error| Err(Error::internal("forking a sandbox", error))));
+        }
+        // It was nobody's; what it holds stays as long as the forks need it.
+        let removed = yard.grounds.remove_snapshot(&snapshot.id.to_string()).await;
+        removed.map_err(|error| from_grounds(&error))?;
+        let forgotten = store.sandbox_snapshots().forget(snapshot.id).await;
+        forgotten.map_err(|error| from_store("forking a sandbox", error))?;
+        Ok(made)
+    }
+}
