@@ -26,6 +26,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustix::fs::{FileType, fstat};
 use rustix::process::DumpableBehavior;
 use tokio::net::UnixStream;
 
@@ -54,13 +55,20 @@ pub struct Initialization {
     pub env_vars: BTreeMap<String, String>,
 }
 
-/// Answers at the socket that is this process's standard input, until its other end is closed. Programs start in this
-/// directory, and have the environment of this process.
+/// Where somebody listens for the daemon in a sandbox that cannot hand it a socket.
+pub const MEETING_PLACE: &str = "/run/agentyard.sock";
+
+/// Answers at the socket that is this process's standard input, until its other end is closed; where that is none, at the
+/// one who listens at the [`MEETING_PLACE`]. Programs start in this directory, and have the environment of this process.
 ///
 /// # Errors
-/// When standard input is no socket, or the connection breaks.
+/// When there is nobody to answer to, or the connection breaks.
 pub fn serve(home: PathBuf) -> io::Result<()> {
-    let socket = io::stdin().as_fd().try_clone_to_owned()?;
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let socket = match FileType::from_raw_mode(fstat(&input)?.st_mode) {
+        FileType::Socket => input,
+        _ => StdUnixStream::connect(MEETING_PLACE)?.into(),
+    };
     // What is started here runs as the same user, and is not to look into this process or to steer it.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     tokio::runtime::Builder::new_current_thread()

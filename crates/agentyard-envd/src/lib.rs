@@ -18,5 +18,7 @@ pub mod filesystem;
 pub mod process;
 pub mod upgrade;
 
-pub use daemon::{ENVD_PORT, ENVD_VERSION, INTERPRETER_PORT, Initialization, PORT_HEADER, serve};
+pub use daemon::{
+    ENVD_PORT, ENVD_VERSION, INTERPRETER_PORT, Initialization, MEETING_PLACE, PORT_HEADER, serve,
+};
 pub use exchange::{Body, Exchange, Exchanged, Http2, Unreachable, empty, full};

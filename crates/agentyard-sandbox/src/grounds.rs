@@ -19,7 +19,7 @@ mod removal;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
@@ -102,8 +102,15 @@ pub struct Grounds(Arc<Inner>);
 struct Inner {
     layout: Layout,
     way: CopyWay,
-    /// Held while layers are read or named by a record, and alone while they are removed.
-    layers: RwLock<()>,
+    /// Layers that somebody works with and no record may name yet. Whoever looks for unused ones holds this.
+    claims: Mutex<Vec<String>>,
+}
+
+/// Layers that are not removed for as long as this is held.
+#[derive(Debug)]
+struct Claim<'a> {
+    inner: &'a Inner,
+    layers: Vec<String>,
 }
 
 impl Grounds {
@@ -122,7 +129,7 @@ impl Grounds {
         let inner = Inner {
             layout,
             way,
-            layers: RwLock::new(()),
+            claims: Mutex::default(),
         };
         inner.remove_unused_layers()?;
         Ok(Self(Arc::new(inner)))
@@ -224,28 +231,27 @@ impl Inner {
         if let Some(record) = layout.record(layout::SANDBOXES, id)? {
             return layout.mounts(id, &record);
         }
-        let _kept = self.reading();
-        let lower = match from {
-            Some(from) => Some(
-                layout
-                    .record(layout::SNAPSHOTS, from)?
-                    .ok_or_else(|| unknown("snapshot", from))?,
-            ),
-            None => None,
-        };
+        let below = self.claim(|| match from {
+            Some(from) => {
+                let snapshot = layout.record(layout::SNAPSHOTS, from)?;
+                Ok(snapshot.ok_or_else(|| unknown("snapshot", from))?.layers)
+            }
+            None => Ok(Vec::new()),
+        })?;
+        let is_layered = self.way == CopyWay::Layered;
         let record = Record {
             way: self.way,
-            layers: match (&lower, self.way) {
-                (Some(lower), CopyWay::Layered) => lower.layers.clone(),
-                _ => Vec::new(),
+            layers: if is_layered {
+                below.layers.clone()
+            } else {
+                Vec::new()
             },
         };
         let made = layout.make(|place| {
-            match (&lower, self.way) {
-                (Some(lower), CopyWay::Reflinked | CopyWay::Copied) => {
-                    layout.copy_merged(&lower.layers, place)?
-                }
-                _ => layout.make_directories(place)?,
+            if is_layered || below.layers.is_empty() {
+                layout.make_directories(place)?;
+            } else {
+                layout.copy_merged(&below.layers, place)?;
             }
             if !record.layers.is_empty() {
                 layout.make_view_directories(place)?;
@@ -264,7 +270,11 @@ impl Inner {
         if layout.record(layout::SNAPSHOTS, snapshot)?.is_some() {
             return Err(exists("snapshot", snapshot));
         }
-        let _kept = self.reading();
+        let _kept = self.claim(|| {
+            let mut layers = record.layers.clone();
+            layers.push(snapshot.to_owned());
+            Ok(layers)
+        })?;
         let sandbox = layout.path(layout::SANDBOXES, id)?;
         let is_flat = record.layers.len() >= MAX_LAYERS;
         let layer = layout.make(|place| {
@@ -287,15 +297,18 @@ impl Inner {
         layout.show(made, layout::SNAPSHOTS, snapshot, "snapshot")
     }
 
-    /// Removes the layers that no record names.
+    /// Removes the layers that no record names and nobody claims. As long as a record cannot be read, nobody knows.
     fn remove_unused_layers(&self) -> Result<(), GroundsError> {
         let layout = &self.layout;
         let unused = {
-            let _alone = self.alone();
-            let mut used = Vec::new();
+            let claims = self.claims();
+            let mut used = claims.clone();
             for kind in [layout::SANDBOXES, layout::SNAPSHOTS] {
                 for id in layout.names(kind)? {
-                    used.extend(layout.record(kind, &id)?.unwrap_or_default().layers);
+                    match layout.record(kind, &id) {
+                        Ok(record) => used.extend(record.unwrap_or_default().layers),
+                        Err(_) => return Ok(()),
+                    }
                 }
             }
             let mut unused = layout.names(layout::LAYERS)?;
@@ -309,16 +322,30 @@ impl Inner {
             .try_for_each(|path| layout.erase(&path))
     }
 
-    fn reading(&self) -> RwLockReadGuard<'_, ()> {
-        self.layers
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Keeps layers from being removed, as they are named at this moment.
+    fn claim(
+        &self,
+        named: impl FnOnce() -> Result<Vec<String>, GroundsError>,
+    ) -> Result<Claim<'_>, GroundsError> {
+        let mut claims = self.claims();
+        let layers = named()?;
+        claims.extend(layers.iter().cloned());
+        Ok(Claim { inner: self, layers })
     }
 
-    fn alone(&self) -> RwLockWriteGuard<'_, ()> {
-        self.layers
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn claims(&self) -> MutexGuard<'_, Vec<String>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut claims = self.inner.claims();
+        for layer in &self.layers {
+            if let Some(place) = claims.iter().position(|claimed| claimed == layer) {
+                claims.swap_remove(place);
+            }
+        }
     }
 }
 

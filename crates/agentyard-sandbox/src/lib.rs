@@ -7,7 +7,8 @@
 //! It says what this machine can do ([`Machine`]): every answer is an attempt, a namespace that is made, a file system
 //! mounted, a group created, each in a child process or taken back at once. It puts a process that does not run as root
 //! where it may mount file systems of its own ([`namespace`]). And it runs a [`Command`] in a [`Sandbox`], of which there
-//! are several; one of them is no sandbox at all ([`Host`]) and used only where that is allowed.
+//! are several; one of them is no sandbox at all ([`Host`]) and used only where that is allowed. Some sandboxes stay
+//! ([`Standing`]), and what these keep on disk lies on [`Grounds`], where they are forked without being copied.
 
 #![warn(missing_docs)]
 

@@ -18,6 +18,7 @@ mod setup;
 mod sources;
 mod specification;
 mod staging;
+mod standing;
 mod usage;
 
 use std::io;
@@ -28,11 +29,13 @@ use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncWriteExt as _, split};
 use tokio::sync::Mutex;
 
+use crate::bubblewrap::DaemonProgram;
 use crate::bubblewrap::owners::Owners;
 use crate::command::{Command, CommandError, Network};
 use crate::egress::Egress;
 use crate::leader::LeaderProgram;
 use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
+use crate::standing::{Reach, Site, Standing};
 use crate::watch::Watch;
 use container::{Afterwards, Contained, Container, Parts, Unstarted};
 pub use image::{IMAGE_REGISTRIES, ImageName, InvalidImage, choose_image};
@@ -51,6 +54,8 @@ const MAX_USER_PROCESSES: u64 = 32_768;
 pub struct PodmanSettings {
     /// What a service of ours is led by.
     pub leader: LeaderProgram,
+    /// The program that answers inside sandboxes that stay.
+    pub daemon: DaemonProgram,
     /// The socket of a service that runs already, on this machine. Without one, a service is started.
     pub socket: Option<PathBuf>,
     /// Where a service of ours keeps its socket and its configuration; nobody else may write there.
@@ -95,6 +100,8 @@ struct Circumstances<'a> {
     runs: &'a str,
     identity: Identity,
     afterwards: Afterwards,
+    /// Whom it may reach, where it stays.
+    stays: Option<&'a Reach>,
 }
 
 impl Podman {
@@ -130,6 +137,7 @@ impl Podman {
             runs: &runs,
             identity,
             afterwards: Afterwards::Removed,
+            stays: None,
         };
         self.begin(&service, command, circumstances).await
     }
@@ -176,6 +184,7 @@ impl Podman {
             identity: circumstances.identity,
             seccomp_profile: service.seccomp_profile.as_deref(),
             process_ceiling: process_ceiling(),
+            stays: circumstances.stays.is_some(),
         };
         let path = search_path(&command, &around);
         let spec = specification(&command, &around);
@@ -192,14 +201,14 @@ impl Podman {
         // The container has its own by now.
         drop(staged);
         let meter = Meter::of(first);
-        let looked = look_inside(first, command, path).await?;
-        let serving = match looked.listener {
-            Some(listener) => {
-                let serving = self.settings.egress.serve(listener, looked.command.network);
-                Some(serving.map_err(CommandError::Prepare)?)
-            }
-            None => None,
+        let looked = look_inside(first, command, path, circumstances.stays.is_some()).await?;
+        let egress = &self.settings.egress;
+        let serving = match (looked.listener, circumstances.stays) {
+            (Some(listener), Some(reach)) => Some(egress.serve_reach(listener, reach)),
+            (Some(listener), None) => Some(egress.serve(listener, looked.command.network)),
+            (None, _) => None,
         };
+        let serving = serving.transpose().map_err(CommandError::Prepare)?;
         let command = looked.command;
         let begun = async {
             let stdin = !command.input.is_empty();
@@ -251,6 +260,10 @@ impl Sandbox for Podman {
         })
     }
 
+    fn stand_up(&self, site: Site) -> Awaited<'_, Result<Standing, CommandError>> {
+        Box::pin(self.stood_up(site))
+    }
+
     fn enforcement(&self) -> Awaited<'_, Enforcement> {
         Box::pin(async move {
             match self.service().await {
@@ -280,6 +293,7 @@ async fn look_inside(
     first: rustix::process::Pid,
     command: Command,
     search_path: String,
+    stays: bool,
 ) -> Result<Looked, CommandError> {
     let look = move || {
         let inside = Inside::open(first).map_err(CommandError::Prepare)?;
@@ -293,7 +307,8 @@ async fn look_inside(
                 source,
             })?;
         let listener = match command.network {
-            Network::None => None,
+            // It may be let out later, where that can be done at all.
+            Network::None => stays.then(|| inside.listen().ok()).flatten(),
             Network::Registry | Network::Full => Some(inside.listen().map_err(no_way_out)?),
         };
         Ok(Looked {

@@ -36,7 +36,7 @@ pub trait Sandbox: fmt::Debug + Send + Sync {
         Box::pin(async move {
             Err(CommandError::Refused {
                 reason: format!("`{backend}` has no sandboxes that stay"),
-                remedy: "set `sandbox.backend` to `bubblewrap`".to_owned(),
+                remedy: "set `sandbox.backend` to `bubblewrap` or `podman`".to_owned(),
             })
         })
     }

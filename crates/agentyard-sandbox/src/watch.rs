@@ -22,6 +22,10 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// At every how many looks the disks are looked at.
 const DISK_EVERY: u32 = 4;
 
+/// At every how many looks it is found out how much was written, even though nothing tells of it: over a long time others
+/// may have given back what was taken.
+const MEASURED_EVERY: u32 = 1200;
+
 /// Looks after one run.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -68,7 +72,9 @@ impl Watch {
             if self.counts_memory && self.takes_too_much_memory(root) {
                 return EndCause::MemoryLimit;
             }
-            if self.looks.is_multiple_of(DISK_EVERY) && self.disk.may_have_taken(self.limits.disk_bytes / 2) {
+            let is_due = self.looks.is_multiple_of(MEASURED_EVERY);
+            let is_likely = || self.disk.may_have_taken(self.limits.disk_bytes / 2);
+            if is_due || (self.looks.is_multiple_of(DISK_EVERY) && is_likely()) {
                 self.measuring = self.disk.measure(root);
             }
         }

@@ -97,6 +97,7 @@ fn podman(environment: &Environment, config: &Config) -> Result<PodmanSettings, 
         });
     Ok(PodmanSettings {
         leader: leading::program(),
+        daemon: standing::program(),
         socket: None,
         directory: config.store.data_dir.join("podman"),
         environment: known.collect(),

@@ -215,20 +215,20 @@ async fn list(daemon: &Daemon, asked: ListRequest) -> Result<ListResponse, Fault
 
 async fn watch(daemon: &Daemon, request: Request<Body>) -> Result<Response<Body>, Fault> {
     let (asked, pace) = streams::asked::<WatchRequest>(request).await?;
-    let watch = begin_watch(daemon, &asked).await?;
+    let (watch, place) = begin_watch(daemon, &asked).await?;
     let (feed, response) = streams::open(pace, &WatchEvent::Keepalive {});
-    tokio::spawn(watch.tell(feed));
+    tokio::spawn(watch.tell(feed, place));
     Ok(response)
 }
 
 async fn create_watcher(daemon: &Daemon, asked: WatchRequest) -> Result<Watcher, Fault> {
-    let watch = begin_watch(daemon, &asked).await?;
+    let (watch, place) = begin_watch(daemon, &asked).await?;
     Ok(Watcher {
-        watcher_id: daemon.files.watches.polled.add(watch),
+        watcher_id: daemon.files.watches.polled.add(watch, place),
     })
 }
 
-async fn begin_watch(daemon: &Daemon, asked: &WatchRequest) -> Result<watch::Watch, Fault> {
+async fn begin_watch(daemon: &Daemon, asked: &WatchRequest) -> Result<(watch::Watch, watch::Place), Fault> {
     let path = resolved(&daemon.home, &asked.path)?;
     daemon.files.watches.begin(&daemon.files.work, path, asked).await
 }

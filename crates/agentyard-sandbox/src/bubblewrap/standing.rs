@@ -43,7 +43,8 @@ impl DaemonProgram {
             .open(&self.program)?;
         mounts.push(Mount {
             source: shown.into(),
-            host_path: self.program.clone(),
+            // By whichever link it was named.
+            host_path: self.program.canonicalize()?,
             at: DAEMON.into(),
             access: Access::ReadOnly,
         });

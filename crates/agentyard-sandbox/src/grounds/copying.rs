@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, XattrFlags, chownat,
@@ -56,9 +56,30 @@ impl Notes {
     }
 }
 
+/// Copies all that is in a directory into an empty one of ours, which becomes like it.
+pub(super) fn copy_tree(notes: Notes, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let (from, to) = (
+        openat(from, ".", flags, Mode::empty())?,
+        openat(to, ".", flags, Mode::empty())?,
+    );
+    let mut copying = Copying {
+        notes,
+        top: to.try_clone()?,
+        linked: HashMap::new(),
+        shares: true,
+        entries: 0,
+    };
+    let found = rustix::fs::fstat(&from)?;
+    copying.directory(&from, &to, Path::new(""), 0)?;
+    copying.finish(&from, &to, &found)
+}
+
 /// A copy being made.
-pub(super) struct Copying {
+struct Copying {
     notes: Notes,
+    /// The directory that it is made in.
+    top: OwnedFd,
     /// Where files are by now that have several names.
     linked: HashMap<(u64, u64), PathBuf>,
     /// Whether files share their blocks, as far as was tried.
@@ -67,36 +88,7 @@ pub(super) struct Copying {
 }
 
 impl Copying {
-    pub(super) fn new(notes: Notes) -> Self {
-        Self {
-            notes,
-            linked: HashMap::new(),
-            shares: true,
-            entries: 0,
-        }
-    }
-
-    /// Copies all that is in a directory into an empty one of ours, which becomes like it.
-    pub(super) fn tree(mut self, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> io::Result<()> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let (from, to) = (
-            openat(from, ".", flags, Mode::empty())?,
-            openat(to, ".", flags, Mode::empty())?,
-        );
-        let found = rustix::fs::fstat(&from)?;
-        let top = to.try_clone()?;
-        self.directory(&top, &from, &to, &PathBuf::new(), 0)?;
-        self.finish(&from, &to, &found)
-    }
-
-    fn directory(
-        &mut self,
-        top: &OwnedFd,
-        from: &OwnedFd,
-        to: &OwnedFd,
-        path: &PathBuf,
-        depth: usize,
-    ) -> io::Result<()> {
+    fn directory(&mut self, from: &OwnedFd, to: &OwnedFd, path: &Path, depth: usize) -> io::Result<()> {
         if depth > MAX_DEPTH {
             return Err(io::Error::other(format!(
                 "its directories are nested deeper than {MAX_DEPTH}"
@@ -109,17 +101,16 @@ impl Copying {
                     "it has more than {MAX_ENTRIES} entries"
                 )));
             }
-            self.entry(top, from, to, path, &name, depth)?;
+            self.entry(from, to, path, &name, depth)?;
         }
         Ok(())
     }
 
     fn entry(
         &mut self,
-        top: &OwnedFd,
         from: &OwnedFd,
         to: &OwnedFd,
-        path: &PathBuf,
+        path: &Path,
         name: &CString,
         depth: usize,
     ) -> io::Result<()> {
@@ -128,7 +119,7 @@ impl Copying {
         let kind = FileType::from_raw_mode(found.st_mode);
         let has_names = kind != FileType::Directory && found.st_nlink > 1;
         if has_names && let Some(first) = self.linked.get(&(found.st_dev, found.st_ino)) {
-            match linkat(top, first, to, name, AtFlags::empty()) {
+            match linkat(&self.top, first, to, name, AtFlags::empty()) {
                 Ok(()) => return Ok(()),
                 // Too many names, or a path too long: it becomes a file of its own.
                 Err(Errno::MLINK | Errno::NAMETOOLONG) => {}
@@ -140,7 +131,7 @@ impl Copying {
                 let below = open(from, name, OFlags::RDONLY | OFlags::DIRECTORY)?;
                 mkdirat(to, name, Mode::RWXU)?;
                 let made = open(to, name, OFlags::RDONLY | OFlags::DIRECTORY)?;
-                self.directory(top, &below, &made, &here, depth + 1)?;
+                self.directory(&below, &made, &here, depth + 1)?;
                 return self.finish(&below, &made, &found);
             }
             FileType::RegularFile => self.file(from, to, name, &found)?,

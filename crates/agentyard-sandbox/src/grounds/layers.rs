@@ -69,7 +69,7 @@ fn mounted(options: &[(&str, String)]) -> io::Result<OwnedFd> {
     for (name, value) in options {
         fsconfig_set_string(context.as_fd(), *name, value.as_str())?;
     }
-    if is_root() {
+    if !in_user_namespace() {
         // A directory of a layer that is renamed stays there and gets a note; else programs would have to copy it.
         fsconfig_set_string(context.as_fd(), "redirect_dir", "on")?;
         fsconfig_set_string(context.as_fd(), "metacopy", "off")?;
@@ -98,7 +98,11 @@ pub(super) fn unmount(path: &Path) -> io::Result<()> {
 
 /// How this kernel marks what a layer hides.
 pub(super) fn notes() -> Notes {
-    if is_root() { Notes::Trusted } else { Notes::User }
+    if in_user_namespace() {
+        Notes::User
+    } else {
+        Notes::Trusted
+    }
 }
 
 /// Whether a view can be had in a directory, and be written to.
@@ -124,6 +128,14 @@ pub(super) fn work_in(place: &Path) -> bool {
 fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+/// Whether this process has its rights in a namespace of its own only, where the kernel keeps notes in attributes of the
+/// user's own.
+fn in_user_namespace() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let fields: Vec<&str> = map.split_whitespace().collect();
+    fields != ["0", "0", "4294967295"]
 }
 
 fn is_root() -> bool {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{Mode, OFlags, RenameFlags, renameat_with};
 
-use super::copying::{Copying, Notes};
+use super::copying::{Notes, copy_tree};
 use super::layers::{self, Layers};
 use super::record::Record;
 use super::{CopyWay, DIRECTORIES, GroundsError, at, exists, removal, unknown};
@@ -283,7 +283,7 @@ impl Layout {
     ) -> Result<(), GroundsError> {
         for (name, ..) in DIRECTORIES {
             let (from, to) = (source(name)?, open(&place.join(name))?);
-            with_rights(|| Copying::new(notes).tree(from.as_fd(), to.as_fd()))
+            with_rights(|| copy_tree(notes, from.as_fd(), to.as_fd()))
                 .map_err(at("copying to", &place.join(name)))?;
         }
         Ok(())

@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 100;
 
 /// Removes a directory of ours. One that is not there is no failure.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    let top = match opened(&CWD, path) {
+    let top = match opened(CWD, path) {
         Ok(top) => top,
         Err(Errno::NOENT) => return Ok(()),
         Err(errno) => return Err(errno.into()),

@@ -37,6 +37,40 @@ async fn without_layers_sandboxes_have_copies_of_their_own() {
 }
 
 #[tokio::test]
+async fn a_record_that_cannot_be_read_costs_nobody_else_anything() {
+    let place = tempfile::tempdir().unwrap();
+    let grounds = Grounds::open(place.path().to_owned(), None).unwrap();
+    grounds.prepare("first", None).await.unwrap();
+    grounds.snapshot("first", "snap-1").await.unwrap();
+    drop(grounds.prepare("second", Some("snap-1")).await.unwrap());
+    fs::write(place.path().join("sandboxes/second/record.json"), "").unwrap();
+    let grounds = Grounds::open(place.path().to_owned(), None).unwrap();
+    assert!(grounds.prepare("second", None).await.is_err());
+    grounds.remove_snapshot("snap-1").await.unwrap();
+    // The broken one may stand on it.
+    assert!(place.path().join("layers/snap-1").exists());
+    grounds.prepare("first", None).await.unwrap();
+    grounds.remove("second").await.unwrap();
+    assert!(!place.path().join("layers/snap-1").exists());
+}
+
+#[tokio::test]
+async fn layers_are_kept_while_they_are_claimed() {
+    let place = tempfile::tempdir().unwrap();
+    let grounds = Grounds::open(place.path().to_owned(), None).unwrap();
+    fs::create_dir(place.path().join("layers/claimed")).unwrap();
+    let claim = || grounds.0.claim(|| Ok(vec!["claimed".to_owned()])).unwrap();
+    let (first, second) = (claim(), claim());
+    for held in [first, second] {
+        grounds.remove("nobody").await.unwrap();
+        assert!(place.path().join("layers/claimed").exists());
+        drop(held);
+    }
+    grounds.remove("nobody").await.unwrap();
+    assert!(!place.path().join("layers/claimed").exists());
+}
+
+#[tokio::test]
 async fn what_was_kept_in_layers_can_be_used_where_everything_is_copied() {
     let place = tempfile::tempdir().unwrap();
     let layered = Grounds::open(place.path().to_owned(), None).unwrap();

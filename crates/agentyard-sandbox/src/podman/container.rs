@@ -19,6 +19,7 @@ use super::usage::Meter;
 use crate::command::{CommandError, EndCause, Event, Exit, Limits, Stream};
 use crate::egress::{Denied, Serving};
 use crate::sandbox::{Awaited, Process};
+use crate::standing::Load;
 use crate::watch::Watch;
 
 /// How long a command has to end once it was asked to.
@@ -111,6 +112,14 @@ impl Container {
 
     pub(super) fn service(&self) -> &Service {
         &self.service
+    }
+
+    /// What is asked to have something done to it.
+    fn call(&self, what: &str) -> (Arc<Service>, String) {
+        (
+            Arc::clone(&self.service),
+            format!("/containers/{}/{what}", self.name),
+        )
     }
 
     /// Sends a signal in the background; whether it arrived is seen by what happens.
@@ -213,6 +222,42 @@ impl Contained {
                 () = sleep_until(self.timer) => self.time_is_up()?,
             }
         }
+    }
+
+    /// Ends it at once, also when it is paused.
+    pub(super) fn kill(&mut self) {
+        if self.cause == EndCause::Itself {
+            self.cause = EndCause::Stopped;
+        }
+        self.was_killed = true;
+        self.timer = Instant::now() + PATIENCE;
+        self.inside.kill();
+        if let Some(container) = &self.container {
+            let (service, path) = container.call("unpause");
+            // One that does not stand still says so, and nobody has to know.
+            tokio::spawn(async move { service.api.post(&path, None).await });
+        }
+    }
+
+    /// Has everybody inside stop where they are, or go on.
+    pub(super) fn pause(&self, is_paused: bool) -> impl Future<Output = Result<(), ApiError>> + Send + use<> {
+        let what = if is_paused { "pause" } else { "unpause" };
+        let call = self.container.as_ref().map(|container| container.call(what));
+        async move {
+            let gone = || ApiError::Broken("the container is gone".to_owned());
+            let (service, path) = call.ok_or_else(gone)?;
+            service.api.post(&path, None).await.map(drop)
+        }
+    }
+
+    /// What it takes at the moment, but for disks.
+    pub(super) fn load(&mut self) -> Load {
+        self.meter.load()
+    }
+
+    /// Its way out, if it has one.
+    pub(super) fn serving(&self) -> Option<&Serving> {
+        self.serving.as_ref()
     }
 
     /// Counts what was said, and ends a command that says too much.

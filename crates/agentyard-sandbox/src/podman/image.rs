@@ -76,6 +76,14 @@ impl ImageName {
         )))
     }
 
+    /// Reads a name that whoever runs the server has chosen, from whichever registry.
+    pub(super) fn chosen(text: &str) -> Result<Self, InvalidImage> {
+        Self::read(text).map_err(|reason| InvalidImage {
+            shown: text.chars().filter(|c| !c.is_control()).take(100).collect(),
+            reason: reason.to_owned(),
+        })
+    }
+
     /// Whether it is on this machine only, and never asked for elsewhere.
     #[must_use]
     pub fn is_local(&self) -> bool {

@@ -63,6 +63,7 @@ impl Podman {
             runs: &image.id,
             identity,
             afterwards: Afterwards::Kept,
+            stays: None,
         };
         let command = set_up_command(&self.settings.setup, self.settings.setup_network)?;
         let mut contained = self.begin(service, command, circumstances).await?;

@@ -43,7 +43,11 @@ impl Podman {
                 (Some(stages), Identity::User(user, group)) => {
                     let owners = self.owners_of(mount, (user, group)).await?;
                     let owners = owners.as_ref().map(|owners| owners.as_fd());
-                    let staged = stages.put(mount.source.as_fd(), owners);
+                    let mut staged = stages.put(mount.source.as_fd(), owners);
+                    if mount.access == Access::ReadOnly && staged.is_err() {
+                        // Whose it is matters to those only who may change it.
+                        staged = stages.put(mount.source.as_fd(), None);
+                    }
                     Source::Staged(staged.map_err(|error| not_shown(mount, &error))?)
                 }
                 _ => {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::command::{Access, Command, Limits, Network};
 use crate::egress::egress_environment;
+use crate::standing::{STANDING_HOME, STANDING_USER};
 
 /// For how much longer than it may run a container is kept by podman itself, should the server be gone.
 const AFTERLIFE_SECONDS: u64 = 30;
@@ -62,6 +63,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) seccomp_profile: Option<&'a Path>,
     /// How many processes of one user this machine lets the server give away.
     pub(super) process_ceiling: u64,
+    /// Whether it is a sandbox that stays, with a user of its own name and a way out that may open later.
+    pub(super) stays: bool,
 }
 
 /// The label by which containers of ours are found.
@@ -105,6 +108,10 @@ pub(super) fn specification(command: &Command, around: &Surroundings<'_>) -> Val
     });
     if let (Value::Object(spec), Value::Object(own)) = (&mut spec, identity(around.identity)) {
         spec.extend(own);
+        if around.stays {
+            let entry = format!("{STANDING_USER}:x:$UID:$GID:{STANDING_USER}:{STANDING_HOME}:/bin/bash");
+            spec.insert("passwd_entry".to_owned(), json!(entry));
+        }
         if let Some(profile) = around.seccomp_profile {
             spec.insert("seccomp_profile_path".to_owned(), json!(profile));
         }
@@ -147,9 +154,14 @@ fn environment(command: &Command, around: &Surroundings<'_>) -> Map<String, Valu
     for (name, value) in around.image_environment {
         set(name, value);
     }
-    if command.network != Network::None {
+    if command.network != Network::None || around.stays {
         for (name, value) in egress_environment() {
             set(&name, &value);
+        }
+    }
+    if around.stays {
+        for name in ["NO_PROXY", "no_proxy"] {
+            set(name, "localhost,127.0.0.1,::1");
         }
     }
     for (name, value) in &command.environment {
@@ -189,7 +201,11 @@ pub(super) fn search_path(command: &Command, around: &Surroundings<'_>) -> Strin
 fn mounts(command: &Command, sources: &[PathBuf]) -> Vec<Value> {
     let limits = &command.limits;
     let size = limits.disk_bytes.min(limits.memory_bytes);
-    let temporary = ["/tmp", "/var/tmp", "/run"].map(|at| {
+    let is_given = |at: &str| command.mounts.iter().any(|mount| mount.at == Path::new(at));
+    let temporary = ["/tmp", "/var/tmp", "/run"]
+        .into_iter()
+        .filter(|at| !is_given(at));
+    let temporary = temporary.map(|at| {
         json!({
             "type": "tmpfs",
             "destination": at,
@@ -209,7 +225,7 @@ fn mounts(command: &Command, sources: &[PathBuf]) -> Vec<Value> {
             "options": ["bind", access, "nosuid", "nodev", "rprivate"],
         })
     });
-    temporary.into_iter().chain(given).collect()
+    temporary.chain(given).collect()
 }
 
 fn resources(limits: &Limits) -> Value {

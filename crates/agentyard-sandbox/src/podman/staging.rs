@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::CWD;
+use rustix::fs::{CWD, FileType, fstat};
 use rustix::mount::{MoveMountFlags, UnmountFlags, move_mount, unmount};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
@@ -55,7 +55,11 @@ impl Stages {
         }
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let path = self.directory.join(number.to_string());
-        fs::create_dir(&path)?;
+        if FileType::from_raw_mode(fstat(&tree)?.st_mode) == FileType::Directory {
+            fs::create_dir(&path)?;
+        } else {
+            File::create(&path)?;
+        }
         let stage = Stage {
             namespace: Arc::clone(&self.namespace),
             path,
@@ -78,7 +82,8 @@ impl Drop for Stage {
     fn drop(&mut self) {
         // What cannot be taken away goes with podman, and nobody else sees it.
         let _ = within(&self.namespace, || Ok(unmount(&self.path, UnmountFlags::DETACH)?));
-        let _ = fs::remove_dir(&self.path);
+        // One of the two it is.
+        let _ = fs::remove_dir(&self.path).or_else(|_| fs::remove_file(&self.path));
     }
 }
 

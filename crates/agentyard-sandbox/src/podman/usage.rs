@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use crate::command::Usage;
+use crate::standing::Load;
 
 /// Where the counters of one container are, and what they last said.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct Meter {
     peak: Option<File>,
     cpu: Option<File>,
     kills: Option<File>,
+    now: Option<File>,
+    statistics: Option<File>,
     last: Usage,
     ran_out_of_memory: bool,
 }
@@ -31,6 +34,8 @@ impl Meter {
             peak: open("memory", "memory.max_usage_in_bytes", "memory.peak"),
             cpu: open("cpuacct", "cpuacct.usage", "cpu.stat"),
             kills: open("memory", "memory.oom_control", "memory.events"),
+            now: open("memory", "memory.usage_in_bytes", "memory.current"),
+            statistics: open("memory", "memory.stat", "memory.stat"),
             ..Self::default()
         }
     }
@@ -55,6 +60,19 @@ impl Meter {
             .and_then(|text| number(&text, "oom_kill "));
         self.ran_out_of_memory |= kills.is_some_and(|kills| kills > 0);
         self.last
+    }
+
+    /// What is taken at the moment, but for disks.
+    pub(super) fn load(&mut self) -> Load {
+        let memory = self.now.as_ref().and_then(text);
+        let statistics = self.statistics.as_ref().and_then(text).unwrap_or_default();
+        let cache = number(&statistics, "total_cache ").or_else(|| number(&statistics, "file "));
+        Load {
+            cpu: self.read().cpu,
+            memory_bytes: memory.and_then(|text| text.trim().parse().ok()),
+            cache_bytes: cache,
+            disk_bytes: None,
+        }
     }
 
     /// Whether the kernel had to kill one of its processes, as far as was seen.

@@ -25,8 +25,11 @@ pub(super) struct Disk {
     writable: Arc<Vec<OwnedFd>>,
     /// How much was free on the file system of each, in the beginning.
     free: Vec<u64>,
-    began: i64,
+    began: Moment,
 }
+
+/// Seconds and nanoseconds. What lies below a view may have been written just before it was shown.
+type Moment = (i64, u64);
 
 impl Disk {
     pub(super) fn new(writable: Vec<OwnedFd>) -> Self {
@@ -34,7 +37,10 @@ impl Disk {
         Self {
             free: writable.iter().map(free_bytes).collect(),
             writable: Arc::new(writable),
-            began: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+            began: (
+                i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+                u64::from(now.subsec_nanos()),
+            ),
         }
     }
 
@@ -67,7 +73,7 @@ pub(crate) fn held_bytes(directories: &[OwnedFd]) -> u64 {
     let mut seen = Seen::new();
     let held = directories
         .iter()
-        .map(|directory| changed_bytes(directory, i64::MIN, &mut seen, 0));
+        .map(|directory| changed_bytes(directory, (i64::MIN, 0), &mut seen, 0));
     held.sum()
 }
 
@@ -79,7 +85,7 @@ type Seen = HashSet<(u64, u64)>;
 
 /// The size of all files below a directory that were changed since. Links are not followed, nothing is opened but
 /// directories.
-fn changed_bytes(directory: &OwnedFd, since: i64, seen: &mut Seen, depth: usize) -> u64 {
+fn changed_bytes(directory: &OwnedFd, since: Moment, seen: &mut Seen, depth: usize) -> u64 {
     let Ok(entries) = Dir::read_from(directory) else {
         return 0;
     };
@@ -92,7 +98,7 @@ fn changed_bytes(directory: &OwnedFd, since: i64, seen: &mut Seen, depth: usize)
         let Ok(found) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
             continue;
         };
-        if found.st_ctime >= since && seen.insert((found.st_dev, found.st_ino)) {
+        if (found.st_ctime, found.st_ctime_nsec) >= since && seen.insert((found.st_dev, found.st_ino)) {
             sum += found.st_blocks.unsigned_abs() * BLOCK_BYTES;
         }
         if FileType::from_raw_mode(found.st_mode) == FileType::Directory && depth < MAX_DEPTH {
@@ -141,7 +147,7 @@ mod tests {
         fs::hard_link(below.join("file"), place.path().join("again")).unwrap();
         std::os::unix::fs::symlink("/usr", place.path().join("elsewhere")).unwrap();
         let directory: OwnedFd = fs::File::open(place.path()).unwrap().into();
-        let measure = |since| changed_bytes(&directory, since, &mut Seen::new(), 0);
+        let measure = |seconds| changed_bytes(&directory, (seconds, 0), &mut Seen::new(), 0);
         let size = measure(0);
         assert!((1 << 20..2 << 20).contains(&size), "{size}");
         assert_eq!(measure(i64::MAX), 0);

@@ -4,12 +4,15 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
-use rustix::fs::statvfs;
+use rustix::fs::statfs;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::Pid;
 
 /// Directories of a sandbox that are kept in memory.
 const IN_MEMORY: &[&str] = &["tmp", "dev/shm", "run"];
+
+/// What the kernel calls a file system in memory.
+const IN_MEMORY_KIND: rustix::fs::FsWord = 0x0102_1994;
 
 /// The bytes that a process and those below it use, with what they keep in directories in memory. What several share is
 /// counted once only when it matters, since that takes longer: when the sum would be over the limit.
@@ -91,8 +94,11 @@ fn in_directories(root: Pid) -> u64 {
         return 0;
     }
     let sizes = IN_MEMORY.iter().filter_map(|name| {
-        let found = statvfs(format!("/proc/{root}/root/{name}")).ok()?;
-        Some(found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize)
+        let found = statfs(format!("/proc/{root}/root/{name}")).ok()?;
+        // In a sandbox that stays, some of them are on disk.
+        let is_in_memory = found.f_type == IN_MEMORY_KIND;
+        let used = found.f_blocks.saturating_sub(found.f_bfree);
+        is_in_memory.then(|| used * found.f_bsize.unsigned_abs())
     });
     sizes.sum()
 }

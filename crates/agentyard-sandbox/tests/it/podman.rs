@@ -1,5 +1,6 @@
 //! Commands in containers. The image is made of programs of this machine; podman's storage goes with the test.
 
+mod standing;
 pub(crate) mod yard;
 
 use std::collections::BTreeSet;

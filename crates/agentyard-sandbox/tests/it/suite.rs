@@ -21,6 +21,13 @@ async fn podman_does_what_every_sandbox_does() {
 }
 
 #[tokio::test]
+async fn podman_stands_up_what_every_sandbox_stands_up() {
+    let (yard, plot) = (Yard::new(), Plot::new());
+    every_standing(yard.podman(), async || plot.site().await).await;
+    yard.has_no_container().await;
+}
+
+#[tokio::test]
 async fn bubblewrap_stands_up_what_every_sandbox_stands_up() {
     let plot = Plot::new();
     every_standing(&bubblewrap(), async || plot.site().await).await;

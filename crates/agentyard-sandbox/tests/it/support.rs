@@ -1,6 +1,8 @@
 //! Commands in a temporary directory, and a look at what is left of them.
 
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -100,7 +102,7 @@ pub(crate) fn bubblewrap() -> Bubblewrap {
 }
 
 /// This program, as what answers inside sandboxes that stay.
-fn daemon() -> DaemonProgram {
+pub(crate) fn daemon() -> DaemonProgram {
     DaemonProgram {
         program: std::env::current_exe().unwrap(),
         arguments: ["--exact", "daemon", "--nocapture"].map(Into::into).to_vec(),
@@ -163,4 +165,59 @@ pub(crate) fn lives(number: u32) -> bool {
             .next()
             .is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X']))
     })
+}
+
+/// Somebody without any rights.
+const SOMEBODY: u32 = 61999;
+
+/// Runs one test of this program as that user.
+pub(crate) fn as_somebody(test: &str) {
+    as_somebody_through(&[], test);
+}
+
+/// The same in a namespace of that user's own, where it may mount.
+pub(crate) fn as_somebody_who_mounts(test: &str) {
+    let way = [
+        "unshare",
+        "--user",
+        "--map-current-user",
+        "--mount",
+        "--keep-caps",
+    ];
+    as_somebody_through(&way, test);
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that runs itself as somebody else"
+)]
+fn as_somebody_through(way: &[&str], test: &str) {
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    // The test binary may be where that user cannot go.
+    let program = place.path().join("it");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let program = program.to_str().unwrap();
+    let words: Vec<&str> = way
+        .iter()
+        .copied()
+        .chain([program, "--exact", test, "--nocapture"])
+        .collect();
+    let output = std::process::Command::new(words[0])
+        .args(&words[1..])
+        .env_clear()
+        .env("TMPDIR", place.path())
+        .current_dir("/")
+        .uid(SOMEBODY)
+        .gid(SOMEBODY)
+        .output()
+        .unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("1 passed"), "{said}");
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }

@@ -27,6 +27,9 @@ const MOST: usize = 64;
 /// The numbers of file systems whose other users the kernel tells nothing of: NFS, CIFS, SMB (twice), FUSE.
 const NETWORKED: [u32; 5] = [0x6969, 0xff53_4d42, 0x517b, 0xfe53_4d42, 0x6573_5546];
 
+/// One of the places for those who watch. It is free again when this is dropped.
+pub(super) type Place = OwnedSemaphorePermit;
+
 /// All who watch.
 #[derive(Debug)]
 pub(super) struct Watches {
@@ -42,17 +45,14 @@ impl Watches {
         }
     }
 
-    /// Watches a directory from now on.
+    /// Watches a directory from now on, as long as the place is kept.
     pub(super) async fn begin(
         &self,
         work: &Work,
         path: PathBuf,
         asked: &WatchRequest,
-    ) -> Result<Watch, Fault> {
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
-            let message = format!("{MOST} directories are watched already: stop watching one of them");
-            Fault::new(Code::ResourceExhausted, message)
-        })?;
+    ) -> Result<(Watch, Place), Fault> {
+        let place = self.place()?;
         let depth = if asked.recursive {
             Depth::AllBelow
         } else {
@@ -72,13 +72,27 @@ impl Watches {
             })
             .await?;
         let ready = readiness(&observation).map_err(|error| fault("watch", &shown, &error))?;
-        Ok(Watch {
+        let watch = Watch {
             work: work.clone(),
             observation: Some(observation),
             is_all: true,
             ready,
-            _place: place,
-        })
+        };
+        Ok((watch, place))
+    }
+
+    /// A place among those who watch, be it that of one whom everybody has forgotten.
+    fn place(&self) -> Result<Place, Fault> {
+        let free = || Arc::clone(&self.places).try_acquire_owned();
+        free()
+            .or_else(|_| {
+                self.polled.remove_forgotten();
+                free()
+            })
+            .map_err(|_| {
+                let message = format!("{MOST} directories are watched already: stop watching one of them");
+                Fault::new(Code::ResourceExhausted, message)
+            })
     }
 }
 
@@ -122,7 +136,6 @@ pub(super) struct Watch {
     /// Whether all that had changed was taken.
     is_all: bool,
     ready: AsyncFd<Arc<OwnedFd>>,
-    _place: OwnedSemaphorePermit,
 }
 
 impl Watch {
@@ -153,7 +166,7 @@ impl Watch {
     }
 
     /// Tells a stream of each change until nobody reads it any more.
-    pub(super) async fn tell(mut self, feed: Feed) {
+    pub(super) async fn tell(mut self, feed: Feed, place: Place) {
         let told = async {
             feed.send(&WatchEvent::Start {}).await?;
             loop {
@@ -174,5 +187,6 @@ impl Watch {
             _ = told => {}
             () = feed.gone() => {}
         }
+        drop(place);
     }
 }

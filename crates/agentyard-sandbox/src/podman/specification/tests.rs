@@ -49,6 +49,7 @@ fn told(network: Network, identity: Identity) -> Value {
         identity,
         seccomp_profile: Some(Path::new("/seccomp.json")),
         process_ceiling: 1000,
+        stays: false,
     };
     specification(&command(network), &around)
 }

@@ -1,54 +1,13 @@
 //! The same without root: the tests of this part are run once more, by a user who is nobody in particular.
 
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt as _;
-use std::process::Command;
-
 use agentyard_sandbox::{EndCause, Sandbox as _};
 
-use crate::support::{Place, bubblewrap, run_in};
-
-/// Somebody without any rights.
-const SOMEBODY: u32 = 61999;
-
-/// Runs one test of this file as that user.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test that runs itself as somebody else"
-)]
-fn as_somebody(test: &str) {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o777)).unwrap();
-    // The test binary may be where that user cannot go.
-    let program = place.path().join("it");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    let output = Command::new(&program)
-        .args([
-            "--exact",
-            &format!("bubblewrap::without_root::{test}"),
-            "--nocapture",
-        ])
-        .env_clear()
-        .env("TMPDIR", place.path())
-        .current_dir("/")
-        .uid(SOMEBODY)
-        .gid(SOMEBODY)
-        .output()
-        .unwrap();
-    let said =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("1 passed"), "{said}");
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
+use crate::support::{Place, as_somebody, bubblewrap, is_root, run_in};
 
 #[tokio::test]
 async fn walls_stand_and_files_are_ones_own() {
     if is_root() {
-        return as_somebody("walls_stand_and_files_are_ones_own");
+        return as_somebody("bubblewrap::without_root::walls_stand_and_files_are_ones_own");
     }
     let sandbox = bubblewrap();
     let enforcement = sandbox.enforcement().await;
@@ -74,7 +33,7 @@ async fn walls_stand_and_files_are_ones_own() {
 #[tokio::test]
 async fn memory_and_processes_are_limited() {
     if is_root() {
-        return as_somebody("memory_and_processes_are_limited");
+        return as_somebody("bubblewrap::without_root::memory_and_processes_are_limited");
     }
     let place = Place::new();
     let script = "import os, time\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(1000)\n    n += 1\nexcept OSError: print(n)";

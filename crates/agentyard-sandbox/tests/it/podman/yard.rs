@@ -12,7 +12,7 @@ use agentyard_sandbox::{
 };
 use tempfile::TempDir;
 
-use crate::support::{Outcome, finish, leader};
+use crate::support::{Outcome, daemon, finish, leader};
 
 /// As whom commands run.
 pub(crate) const USER: u32 = 61184;
@@ -160,7 +160,12 @@ impl Yard {
         fs::create_dir_all(root.join("usr/bin")).unwrap();
         std::os::unix::fs::symlink("usr/bin", root.join("bin")).unwrap();
         let mut files: Vec<String> = PROGRAMS.iter().map(|name| format!("/usr/bin/{name}")).collect();
-        let linked = program("ldd").args(&files).output().unwrap();
+        // What answers inside is this program, which is not in the image, but needs its libraries.
+        let linked = program("ldd")
+            .args(&files)
+            .arg(std::env::current_exe().unwrap())
+            .output()
+            .unwrap();
         let linked = String::from_utf8(linked.stdout).unwrap();
         let libraries = linked.lines().filter(|line| line.starts_with('\t'));
         files.extend(libraries.filter_map(|line| {
@@ -173,10 +178,15 @@ impl Yard {
             fs::create_dir_all(copy.parent().unwrap()).unwrap();
             fs::copy(&file, &copy).unwrap();
         }
+        self.pack(&root, "localhost/tiny:1");
+    }
+
+    /// Makes an image of what is in a directory.
+    pub(crate) fn pack(&self, root: &Path, name: &str) {
         let archive = self.directory.path().join("image.tar");
         let packed = program("tar")
             .arg("-C")
-            .arg(&root)
+            .arg(root)
             .arg("-cf")
             .arg(&archive)
             .arg(".")
@@ -189,7 +199,7 @@ impl Yard {
             "--change=ENV FROM_IMAGE=1",
             "--change=ENTRYPOINT [\"/usr/bin/false\"]",
             archive.to_str().unwrap(),
-            "localhost/tiny:1",
+            name,
         ]);
     }
 }
@@ -217,6 +227,7 @@ pub(crate) fn settings(directory: &Path, search_path: &str) -> PodmanSettings {
     });
     PodmanSettings {
         leader: leader(),
+        daemon: daemon(),
         socket: None,
         directory: directory.join("service"),
         environment: vec![("PATH".to_owned(), search_path.to_owned())],

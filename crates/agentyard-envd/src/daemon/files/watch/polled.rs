@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
-use super::Watch;
+use super::{Place, Watch};
 use crate::connect::{Code, Fault};
 use crate::filesystem::Change;
 
 /// How many changes one keeps.
 const MOST_CHANGES: usize = 10_000;
+
+/// After what time a watcher that nobody asks is taken for forgotten, when others need its place.
+const FORGOTTEN: Duration = Duration::from_secs(15 * 60);
 
 /// Those watchers.
 #[derive(Debug)]
@@ -30,6 +34,9 @@ struct Inner {
 struct Watcher {
     kept: Arc<Mutex<Kept>>,
     task: AbortHandle,
+    /// When it was asked last.
+    asked: Instant,
+    _place: Place,
 }
 
 /// What is kept.
@@ -57,25 +64,38 @@ impl Polled {
     }
 
     /// Keeps what changes, under the name that is returned.
-    pub(in crate::daemon::files) fn add(&self, watch: Watch) -> String {
+    pub(in crate::daemon::files) fn add(&self, watch: Watch, place: Place) -> String {
         let kept = Arc::<Mutex<Kept>>::default();
         let task = tokio::spawn(keep(watch, Arc::clone(&kept))).abort_handle();
         let mut inner = lock(&self.0);
         inner.given += 1;
         let name = format!("w{:x}-{}", inner.born, inner.given);
-        inner.watchers.insert(name.clone(), Watcher { kept, task });
+        let watcher = Watcher {
+            kept,
+            task,
+            asked: Instant::now(),
+            _place: place,
+        };
+        inner.watchers.insert(name.clone(), watcher);
         name
     }
 
     /// What changed since this was asked last.
     pub(in crate::daemon::files) fn changes(&self, name: &str) -> Result<Vec<Change>, Fault> {
-        let inner = lock(&self.0);
-        let watcher = inner.watchers.get(name).ok_or_else(unknown)?;
+        let mut inner = lock(&self.0);
+        let watcher = inner.watchers.get_mut(name).ok_or_else(unknown)?;
+        watcher.asked = Instant::now();
         let mut kept = lock(&watcher.kept);
         match &kept.failed {
             Some(fault) => Err(fault.clone()),
             None => Ok(std::mem::take(&mut kept.changes)),
         }
+    }
+
+    /// Removes those whom nobody has asked for long: their client is likely gone without a word.
+    pub(super) fn remove_forgotten(&self) {
+        let watchers = &mut lock(&self.0).watchers;
+        watchers.retain(|_, watcher| watcher.asked.elapsed() < FORGOTTEN);
     }
 
     /// Watches no longer.
@@ -129,7 +149,37 @@ fn unknown() -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::work::Work;
+    use super::super::{MOST, Watches};
     use super::*;
+    use crate::filesystem::WatchRequest;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_forgotten_watcher_makes_room_when_it_is_needed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (watches, work) = (Watches::new(), Work::new());
+        let begin = async || {
+            let path = directory.path().to_owned();
+            let (watch, place) = watches.begin(&work, path, &WatchRequest::default()).await?;
+            Ok::<_, Fault>(watches.polled.add(watch, place))
+        };
+        let mut names = Vec::new();
+        for _ in 0..MOST {
+            names.push(begin().await.unwrap());
+        }
+        tokio::time::advance(FORGOTTEN / 2).await;
+        assert_eq!(begin().await.unwrap_err().code, Code::ResourceExhausted);
+        for name in &names[1..] {
+            watches.polled.changes(name).unwrap();
+        }
+        tokio::time::advance(FORGOTTEN / 2).await;
+        begin().await.unwrap();
+        assert_eq!(
+            watches.polled.changes(&names[0]).unwrap_err().code,
+            Code::NotFound
+        );
+        watches.polled.changes(&names[1]).unwrap();
+    }
 
     #[test]
     fn too_much_to_keep_ends_a_watcher() {
