@@ -13,7 +13,7 @@ pub mod standing;
 
 use agentyard_sandbox::{Backend, Sandbox, Site};
 
-pub use place::{Plot, remote_site};
+pub use place::Plot;
 
 /// Everything that a command must find: what it is given, what comes back, what ends it, and the walls.
 pub async fn every_command(sandbox: &dyn Sandbox) {

@@ -373,7 +373,7 @@ async fn until(time: Option<tokio::time::Instant>) {
 async fn asked_to_stop(stopped: &mut watch::Receiver<bool>) {
     if stopped.wait_for(|stopped| *stopped).await.is_err() {
         // Nobody can ask any more.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

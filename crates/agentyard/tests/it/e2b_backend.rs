@@ -1,9 +1,9 @@
 //! E2B as the sandbox, where the service is Agentyard itself: what every sandbox does, and tools that run there.
 
 use agentyard_model::Secret;
-use agentyard_sandbox::{E2b, E2bSettings, PoolSettings, Sandbox as _};
+use agentyard_sandbox::{E2b, E2bSettings, Limits, PoolSettings, Reach, Sandbox as _, Site};
 use agentyard_testkit::TestRepository;
-use agentyard_testkit::sandbox_suite::{every_command, every_standing, remote_site};
+use agentyard_testkit::sandbox_suite::{every_command, every_standing};
 use serde_json::{Value, json};
 
 use crate::support::{Place, Server, StdioClient, content};
@@ -59,6 +59,18 @@ impl Service {
     }
 }
 
+/// A sandbox whose directories are the service's.
+fn site() -> Site {
+    Site {
+        image: None,
+        mounts: Vec::new(),
+        environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        reach: Reach::default(),
+        limits: Limits::default(),
+        lifetime: std::time::Duration::from_secs(300),
+    }
+}
+
 #[tokio::test]
 async fn commands_find_what_they_find_in_every_sandbox() {
     let service = Service::start();
@@ -72,7 +84,7 @@ async fn commands_find_what_they_find_in_every_sandbox() {
 async fn sandboxes_that_stay_do_what_all_of_them_do() {
     let service = Service::start();
     let e2b = E2b::new(service.settings()).unwrap();
-    every_standing(&e2b, async || remote_site()).await;
+    every_standing(&e2b, async || site()).await;
     e2b.end().await;
     service.until_empty().await;
 }

@@ -56,7 +56,7 @@ pub(in super::super) fn listings(
         };
     };
     let fields: Vec<&[u8]> = text.split(|byte| *byte == 0).collect();
-    if fields.len() % FIELDS != 0 {
+    if !fields.len().is_multiple_of(FIELDS) {
         return Err(InvalidListing::BrokenOff);
     }
     if fields.len() / FIELDS > MAX_FILES {

@@ -79,10 +79,9 @@ pub(in super::super) fn remove(root: BorrowedFd<'_>, paths: &[PathBuf]) -> io::R
     let mut paths: Vec<&PathBuf> = paths.iter().filter(|path| stays_below(path)).collect();
     paths.sort();
     for path in paths.into_iter().rev() {
-        let parent = match open_directory(root, path.parent().unwrap_or(Path::new(""))) {
-            Ok(parent) => parent,
-            // Where there is no directory, there is nothing in it.
-            Err(_) => continue,
+        // Where there is no directory, there is nothing in it.
+        let Ok(parent) = open_directory(root, path.parent().unwrap_or(Path::new(""))) else {
+            continue;
         };
         clear(&parent, path.file_name().unwrap_or_default())?;
     }
