@@ -103,7 +103,7 @@ impl Sandboxes {
             stderr: Tail::default(),
         };
         let begun = Instant::now();
-        let ended = tokio::time::timeout(time + GRACE, running.to_its_end(&start, time)).await;
+        let ended = tokio::time::timeout(time + GRACE, running.followed(&start, time)).await;
         let timed_out = match ended {
             Ok(Ok(())) => false,
             Ok(Err(CallError::Refused(fault))) if fault.code == Code::DeadlineExceeded => true,
@@ -129,7 +129,7 @@ struct Running {
 }
 
 impl Running {
-    async fn to_its_end(&mut self, start: &StartRequest, time: Duration) -> Result<(), CallError> {
+    async fn followed(&mut self, start: &StartRequest, time: Duration) -> Result<(), CallError> {
         let mut events: Messages<EventMessage> =
             client::stream(&self.standing, process::SERVICE, "Start", start, Some(time)).await?;
         while let Some(message) = events.next().await? {
