@@ -192,6 +192,9 @@ fn every_step_is_in_the_audit_log_and_beside_the_workspaces() {
         "sandbox_pause",
         "sandbox_connect",
         "sandbox_kill",
+        "sandbox_process_start",
+        "sandbox_file_change",
+        "sandbox_run_code",
     ] {
         assert!(actions.contains(&action), "{action} is not among {actions:?}");
     }

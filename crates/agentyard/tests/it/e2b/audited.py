@@ -1,15 +1,18 @@
 """Leaves one sandbox behind, after steps that the audit log must tell of."""
 
-from checks import Sandbox, run, same, settle
+from checks import CodeSandbox, run, same, settle
 
 
 async def main():
-    gone = await settle(Sandbox.create())
+    gone = await settle(CodeSandbox.create())
     await settle(gone.kill())
-    sandbox = await settle(Sandbox.create(metadata={"kept": "for the test"}))
+    sandbox = await settle(CodeSandbox.create(metadata={"kept": "for the test"}))
     await settle(sandbox.pause())
-    sandbox = await settle(Sandbox.connect(sandbox.sandbox_id))
-    same("it runs", await settle(sandbox.is_running()), True)
+    sandbox = await settle(CodeSandbox.connect(sandbox.sandbox_id))
+    result = await settle(sandbox.commands.run("echo started"))
+    same("it runs a command", result.stdout, "started\n")
+    await settle(sandbox.files.write("note", "written"))
+    same("and code", (await settle(sandbox.run_code("1 + 1"))).text, "2")
 
 
 run(main)
