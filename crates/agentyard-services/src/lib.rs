@@ -280,7 +280,8 @@ impl Services {
         let executions = Executions::new(store.clone(), clock.clone(), executions);
         let identities = Identities::new(store.clone());
         let sandbox = runs.sandbox.clone();
-        let git_in_sandboxes = SandboxGitSettings::of(&sandboxes, runs.network);
+        let network = sandboxes.network_beside(runs.network);
+        let git_in_sandboxes = SandboxGitSettings::of(&sandboxes, network);
         let sandboxes = Sandboxes::new(SandboxParts {
             settings: sandboxes,
             store: store.clone(),
@@ -292,7 +293,7 @@ impl Services {
             sandbox: sandbox.clone(),
             environment: runs.environment.clone(),
             limits: runs.limits,
-            network: runs.network,
+            network,
         });
         let sandbox_git = SandboxGit::new(SandboxGitParts {
             sandboxes: sandboxes.clone(),

@@ -65,6 +65,8 @@ pub struct SandboxSettings {
     pub most_of_tenant: u32,
     /// How many are stood up before somebody asks for them.
     pub spare: usize,
+    /// The most network that one may have, where commands may have any at all.
+    pub network: Network,
     /// Whether what listens in a sandbox can be reached without a token when its owner does not say.
     pub public_traffic: bool,
     /// To whom their files are given, where that is not who runs this process.
@@ -85,11 +87,23 @@ impl Default for SandboxSettings {
             most: 256,
             most_of_tenant: 64,
             spare: 1,
+            network: Network::Full,
             public_traffic: false,
             owner: None,
             git_timeout: DEFAULT_TIMEOUT,
             git_max_retries: 3,
-            git_own_credentials: true,
+            git_own_credentials: false,
+        }
+    }
+}
+
+impl SandboxSettings {
+    /// The most network that a sandbox may have where commands may have this much: who lets commands reach nobody means
+    /// all of them.
+    pub(crate) fn network_beside(&self, commands: Network) -> Network {
+        match commands {
+            Network::None => Network::None,
+            Network::Registry | Network::Full => self.network,
         }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) fn sandboxes(config: &Config, owner: Option<(u32, u32)>) -> Result<Sa
         most: settings.max_sandboxes_in_all,
         most_of_tenant: settings.max_sandboxes,
         spare: settings.spare as usize,
+        network: settings.network.into(),
         public_traffic: settings.public_traffic,
         git_timeout: Duration::from_secs(config.git.sandbox_timeout_seconds),
         git_max_retries: config.git.sandbox_max_retries,

@@ -11,8 +11,8 @@ use super::files::Files;
 use super::interpreter::Contexts;
 use super::processes::Processes;
 use super::{
-    ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes, streams,
-    user,
+    ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes,
+    streams, user,
 };
 use crate::connect::{Code, Fault, STREAM};
 use crate::exchange::{Body, empty};

@@ -49,7 +49,7 @@ pub(super) async fn answer(State(plane): State<DataPlane>, mut request: Request)
     plane
         .pass(&address, request)
         .await
-        .unwrap_or_else(|turned_away| turned_away.into_response())
+        .unwrap_or_else(IntoResponse::into_response)
 }
 
 /// Why a request does not reach its sandbox.

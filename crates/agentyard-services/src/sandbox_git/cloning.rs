@@ -149,7 +149,7 @@ impl SandboxGit {
                 Network::Full => error,
                 Network::Registry | Network::None => error.hint(
                     "sandboxes here reach package registries at most: whoever runs Agentyard adds the remote's host \
-                     to `sandbox.registries`, or sets `sandbox.network` to `full`",
+                     to `sandbox.registries`, or sets `e2b.network` to `full`",
                 ),
             });
         }

@@ -142,7 +142,7 @@ fn parse(text: &[u8], is_cut: bool) -> Result<SandboxStatus> {
 fn change(record: &str, before: usize) -> Option<SandboxChange> {
     let path = record.splitn(before + 1, ' ').nth(before)?;
     let mut letters = record.chars();
-    let mut letter = || letters.next().filter(|letter| letter.is_ascii_uppercase());
+    let mut letter = || letters.next().filter(char::is_ascii_uppercase);
     Some(SandboxChange {
         path: path.to_owned(),
         from: None,

@@ -1,6 +1,7 @@
 //! The files of sandboxes as they were, of which others can be made.
 
 use agentyard_model::{AuditEvent, Caller, Page, PageRequest, Permission, SandboxId, Snapshot, SnapshotId};
+use agentyard_sandbox::Backend;
 
 use super::kept::Phase;
 use super::owners::{Wish, owner_of};
@@ -99,6 +100,17 @@ impl Sandboxes {
         action: &'static str,
     ) -> Result<Snapshot> {
         let (row, kept) = (&entered.row, &entered.kept);
+        let backend = self.backend()?.backend();
+        if backend == Backend::E2b {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "no snapshot was made of sandbox {}: its files are not on this machine",
+                    row.id
+                ),
+            )
+            .hint("set `sandbox.backend` to `bubblewrap` or `podman`, and make the sandbox again"));
+        }
         let snapshot = Snapshot {
             id: SnapshotId::new(),
             tenant: row.tenant,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agentyard_model::{Sandbox as Row, Secret, SecretName};
-use agentyard_sandbox::{CommandError, STANDING_HOME, STANDING_USER, Sandbox, Site, Standing};
+use agentyard_sandbox::{CommandError, Limits, STANDING_HOME, STANDING_USER, Sandbox, Site, Standing};
 
 use super::Sandboxes;
 use super::kept::{Kept, Phase};
@@ -94,13 +94,18 @@ impl Sandboxes {
             .acquire()
             .await
             .map_err(|error| Error::internal("waiting for a place to stand a sandbox up", error))?;
+        // What it wrote before it was paused counts as well; one that is new has nothing.
+        let held = yard.grounds.size(&wish.id).await.unwrap_or_default();
         let mounts = yard.grounds.prepare(&wish.id, wish.from).await;
         let site = Site {
             image: wish.image,
             mounts: mounts.map_err(|error| from_grounds(&error))?,
             environment: self.environment_with(variables),
             reach: wish.reach,
-            limits: self.0.parts.limits,
+            limits: Limits {
+                disk_bytes: self.0.parts.limits.disk_bytes.saturating_sub(held),
+                ..self.0.parts.limits
+            },
             lifetime: self.0.parts.settings.max_timeout,
         };
         let stood = sandbox.stand_up(site).await;

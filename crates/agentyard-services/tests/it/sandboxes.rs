@@ -393,7 +393,11 @@ async fn snapshots_and_forks_begin_with_the_files_of_another() {
     );
     let page = PageRequest::new(None, None);
     let listed = sandboxes.snapshots(&local(), None, None, &page).await.unwrap();
-    assert_eq!(listed.items, [snapshot.clone()], "that of the fork is nobody's");
+    assert_eq!(
+        listed.items,
+        std::slice::from_ref(&snapshot),
+        "that of the fork is nobody's"
+    );
     sandboxes.remove_snapshot(&local(), "deps").await.unwrap();
     let gone = sandboxes
         .remove_snapshot(&local(), &snapshot.id.to_string())

@@ -282,17 +282,17 @@ on_both_databases!(snapshots_are_found_once_they_are_complete, async |database| 
     let many = snapshots.create(&snapshot(None), 2, &event("snapshot")).await;
     assert!(many.unwrap().is_none(), "there are as many as there may be");
     let first = snapshots.list(LOCAL, None, None, None, &page(1)).await.unwrap();
-    assert_eq!(first.items, [unnamed.clone()]);
+    assert_eq!(first.items, std::slice::from_ref(&unnamed));
     let second = snapshots
         .list(LOCAL, None, None, None, &page_after(1, first.next))
         .await
         .unwrap();
-    assert_eq!((second.items, second.next), (vec![named.clone()], None));
+    assert_eq!((second.items, second.next), (vec!std::slice::from_ref(&named), None));
     let of = snapshots
         .list(LOCAL, None, Some(named.sandbox), None, &page(5))
         .await
         .unwrap();
-    assert_eq!(of.items, [named.clone()]);
+    assert_eq!(of.items, std::slice::from_ref(&named));
     assert!(snapshots.removing(named.id, &event("remove")).await.unwrap());
     assert!(!snapshots.removing(named.id, &event("remove")).await.unwrap());
     assert!(snapshots.get(LOCAL, "deps").await.unwrap().is_none());

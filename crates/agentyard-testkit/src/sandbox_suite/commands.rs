@@ -95,7 +95,7 @@ pub async fn cannot_write_where_it_may_only_look(sandbox: &dyn Sandbox) {
     let mount = extra.mount("/extra", Access::ReadOnly);
     let inside = sandbox.path_inside(&mount).display().to_string();
     let script = format!("cat {inside}/file; echo x > {inside}/file; echo x > {inside}/new");
-    let mut command = shell(&place, &script);
+    let mut command = shell(sandbox, &place, &script);
     command.mounts.push(mount);
     let ended = run(sandbox, command).await;
     assert_eq!(ended.stdout, "as it was\n");

@@ -8,6 +8,8 @@ use agentyard_sandbox::{E2bSettings as Settings, PoolSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::sandbox::NetworkAccess;
+
 /// E2B: sandboxes that stay, which its clients are given, and the service that commands run on with
 /// `sandbox.backend = "e2b"`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +50,9 @@ pub(crate) struct E2bSettings {
     /// How many sandboxes of ours stand ready before somebody asks for one; from the first that is made until nobody has
     /// wanted one for ten minutes.
     pub(crate) spare: u32,
+    /// The most network that a sandbox of ours may have, which its owner can narrow: the Internet by default, as E2B's
+    /// clients expect. `sandbox.network = "none"` holds for them too.
+    pub(crate) network: NetworkAccess,
     /// Whether what listens in a sandbox of ours can be reached without its token when its owner does not say.
     pub(crate) public_traffic: bool,
 }
@@ -72,6 +77,7 @@ impl Default for E2bSettings {
             max_sandboxes: 64,
             max_sandboxes_in_all: 256,
             spare: 1,
+            network: NetworkAccess::Full,
             public_traffic: false,
         }
     }

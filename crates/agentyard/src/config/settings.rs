@@ -69,7 +69,7 @@ impl Default for GitSettings {
             protected_branches: ["main", "master", "release/*"].map(ToOwned::to_owned).to_vec(),
             sandbox_timeout_seconds: 300,
             sandbox_max_retries: 3,
-            sandbox_credentials: true,
+            sandbox_credentials: false,
             wrapup_instructions_path: None,
         }
     }

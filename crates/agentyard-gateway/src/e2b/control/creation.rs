@@ -149,7 +149,7 @@ mod tests {
             "metadata": {"user": "ada"},
             "envVars": {"A": "1"},
             "allow_internet_access": false,
-            "network": {"allowOut": ["pypi.org"], "allowPublicTraffic": true},
+            "network": {"allowOut": ["packages.example"], "allowPublicTraffic": true},
         });
         let expected = json!({
             "template": "base",
@@ -159,7 +159,7 @@ mod tests {
             "metadata": {"user": "ada"},
             "envs": {"A": "1"},
             "internet": false,
-            "allow_out": ["pypi.org"],
+            "allow_out": ["packages.example"],
             "public_traffic": true,
         });
         assert_eq!(arguments(sent), Ok(expected));

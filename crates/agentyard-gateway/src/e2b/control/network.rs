@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn what_is_said_is_passed_on() {
         assert_eq!(arguments(json!({})), Ok(json!({})));
-        let update =
-            json!({"allowOut": ["pypi.org"], "denyOut": ["0.0.0.0/0"], "allow_internet_access": true});
-        let expected = json!({"internet": true, "allow_out": ["pypi.org"], "deny_out": ["0.0.0.0/0"]});
+        let update = json!({"allowOut": ["packages.example"], "denyOut": ["0.0.0.0/0"], "allow_internet_access": true});
+        let expected =
+            json!({"internet": true, "allow_out": ["packages.example"], "deny_out": ["0.0.0.0/0"]});
         assert_eq!(arguments(update), Ok(expected));
     }
 

@@ -241,7 +241,7 @@ mod tests {
             "metadata": {"user": "ada"},
             "auto_pause": true,
             "internet": false,
-            "allow_out": ["pypi.org"],
+            "allow_out": ["packages.example"],
         }))
         .unwrap();
         let expected = json!({
@@ -259,7 +259,7 @@ mod tests {
             "envdAccessToken": "token",
             "domain": null,
             "allowInternetAccess": false,
-            "network": {"allowPublicTraffic": false, "allowOut": ["pypi.org"]},
+            "network": {"allowPublicTraffic": false, "allowOut": ["packages.example"]},
             "lifecycle": {"autoResume": false, "onTimeout": "pause"},
             "pauseMode": "full",
         });
