@@ -287,7 +287,7 @@ on_both_databases!(snapshots_are_found_once_they_are_complete, async |database| 
         .list(LOCAL, None, None, None, &page_after(1, first.next))
         .await
         .unwrap();
-    assert_eq!((second.items, second.next), (vec!std::slice::from_ref(&named), None));
+    assert_eq!((second.items, second.next), (vec![named.clone()], None));
     let of = snapshots
         .list(LOCAL, None, Some(named.sandbox), None, &page(5))
         .await
