@@ -143,7 +143,8 @@ impl SandboxGit {
             let told = cloned.failure(&format!("cloning {url}"));
             let error = Error::new(ErrorKind::Unavailable, told.to_string()).hint(
                 "see whether the address and `base` are right, and whether a token is needed: keep one as the secret \
-                 `GITHUB_TOKEN`, or name another with `secret`",
+                 `GITHUB_TOKEN`, name another with `secret`, or have \
+                 `git.sandbox_credentials` set, which lends the server's own",
             );
             return Err(match self.0.settings.network {
                 Network::Full => error,

@@ -56,13 +56,12 @@ impl Place {
 
     /// A command that works here.
     #[must_use]
-    pub fn command(&self, sandbox: &dyn Sandbox, words: &[&str]) -> Command {
-        let mount = self.mount("/workspace", Access::ReadWrite);
+    pub fn command(&self, words: &[&str]) -> Command {
         Command {
             program: words[0].to_owned(),
             arguments: words[1..].iter().map(|word| (*word).to_owned()).collect(),
-            directory: sandbox.path_inside(&mount),
-            mounts: vec![mount],
+            mounts: vec![self.mount("/workspace", Access::ReadWrite)],
+            directory: PathBuf::from("/workspace"),
             hidden: Vec::new(),
             environment: vec![("PATH".to_owned(), SEARCH_PATH.to_owned())],
             input: Vec::new(),
@@ -78,8 +77,8 @@ impl Place {
 
 /// A shell script that is run in a place.
 #[must_use]
-pub fn shell(sandbox: &dyn Sandbox, place: &Place, script: &str) -> Command {
-    place.command(sandbox, &["sh", "-c", script])
+pub fn shell(place: &Place, script: &str) -> Command {
+    place.command(&["sh", "-c", script])
 }
 
 /// All that a command did.

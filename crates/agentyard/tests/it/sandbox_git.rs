@@ -89,6 +89,7 @@ impl Scene {
                 "sandbox.network=full",
             ])
             .args(["--set", &format!("sandbox.registries={address}:{port}")])
+            .args(["--set", "git.sandbox_credentials=true"])
             .args(["--set", "log.filter=trace"])
             .env(
                 "AGENTYARD_GIT_CREDENTIALS",
