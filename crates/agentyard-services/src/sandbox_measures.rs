@@ -85,12 +85,11 @@ impl Instruments {
             active: meter
                 .u64_gauge("agentyard.sandbox.active")
                 .with_description("Sandboxes that run.")
-                .with_unit("1")
+                .with_unit("{sandbox}")
                 .build(),
             hours: meter
                 .f64_counter("agentyard.sandbox.hours")
                 .with_description("Hours that sandboxes ran.")
-                .with_unit("h")
                 .build(),
             lookups: counter(
                 "agentyard.sandbox.lookups",

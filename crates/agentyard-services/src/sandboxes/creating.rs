@@ -86,15 +86,13 @@ impl Sandboxes {
             action: "sandbox_create",
         };
         let (this, caller) = (self.clone(), caller.clone());
-        let started = Instant::now();
         // What was begun is not left half done when whoever asked goes away.
-        let made = to_its_end(async move { this.make(&caller, plan).await }).await?;
-        measures::created(started.elapsed());
-        Ok(made)
+        to_its_end(async move { this.make(&caller, plan).await }).await
     }
 
     /// Makes a sandbox as planned.
     pub(super) async fn make(&self, caller: &Caller, plan: Plan) -> Result<SandboxAccess> {
+        let started = Instant::now();
         let _busy = self.0.spares.busy();
         let yard = match &plan.origin.snapshot {
             Some(snapshot) => self.yard_of(&snapshot.keeper).await?,
@@ -147,7 +145,9 @@ impl Sandboxes {
         if made.is_err() {
             self.unmake(caller, &row, &yard, plan.action).await;
         }
-        self.access(made?, false).await
+        let access = self.access(made?, false).await?;
+        measures::created(started.elapsed());
+        Ok(access)
     }
 
     /// Notes that a sandbox answers.

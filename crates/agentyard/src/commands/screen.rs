@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::render;
 
+/// The operation that runs a command in a sandbox.
+const RUN_IN_SANDBOX: &str = "sandbox_run";
+
 /// Where a call is shown: what a command says as it comes, and how far it is when it says nothing.
 pub(crate) struct Screen {
     /// One JSON object a line, for scripts.
@@ -63,6 +66,9 @@ impl Screen {
     /// Shows the end of a run, and answers with its exit code. Nothing when the call was about something else.
     pub(crate) fn end_run(&mut self, end: &Value) -> Option<io::Result<ExitCode>> {
         self.clear();
+        if self.title == RUN_IN_SANDBOX && !self.json {
+            return Some(self.end_run_in_sandbox(end));
+        }
         self.shows_run.then(|| {
             if self.json {
                 self.show_json("complete", end)?;
@@ -84,6 +90,17 @@ impl Screen {
             }
             Ok(exit_code(end))
         })
+    }
+
+    /// Of a command in a sandbox nothing is seen before its end: what it said is shown then, as if it said it just now.
+    fn end_run_in_sandbox(&mut self, end: &Value) -> io::Result<ExitCode> {
+        for name in ["stdout", "stderr"] {
+            self.show_output(name, end[name].as_str().unwrap_or_default())?;
+        }
+        if end["timed_out"] == true {
+            render::warning("its time was up, so it was ended")?;
+        }
+        Ok(exit_code(end))
     }
 
     /// Takes away what is shown only for the time being.

@@ -184,6 +184,10 @@ fn every_step_is_in_the_audit_log_and_beside_the_workspaces() {
     let id = sandbox["id"].as_str().unwrap_or_else(|| panic!("{listed}"));
     let shown = scene.say(&["sandbox", "list"]);
     assert!(shown.contains(id) && shown.contains("running"), "{shown}");
+    assert_eq!(
+        scene.say(&["sandbox", "run", id, "--script", "echo said"]),
+        "said\n"
+    );
     let found = scene.json(&["audit", "search", "--json", "--limit", "100"]);
     let rows = found["records"].as_array().unwrap_or_else(|| panic!("{found}"));
     let actions: Vec<&str> = rows.iter().filter_map(|row| row["action"].as_str()).collect();

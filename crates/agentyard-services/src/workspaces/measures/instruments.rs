@@ -45,7 +45,11 @@ impl Instruments {
                 .build()
         };
         Self {
-            active: gauge("agentyard.workspace.active", "Workspaces that are open.", "1"),
+            active: gauge(
+                "agentyard.workspace.active",
+                "Workspaces that are open.",
+                "{workspace}",
+            ),
             disk: gauge("agentyard.workspace.disk", "Disk that open workspaces use.", "By"),
             opened: counter("agentyard.workspace.opened", "Trees that were made."),
             reused: counter(
