@@ -36,25 +36,36 @@ async fn victim() {
     std::future::pending::<()>().await;
 }
 
+/// A server that is killed, also when a test fails before it comes to that.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Whoever was killed already needs it no more.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "a server of its own, to be killed")]
-fn begin(word: &str, state: &str) -> (Child, PathBuf) {
-    let mut server = Command::new(std::env::current_exe().unwrap())
+fn begin(word: &str, state: &str) -> (Server, PathBuf) {
+    let server = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "standing::server::victim", "--nocapture"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    writeln!(server.stdin.take().unwrap(), "{word} {state}").unwrap();
+    let mut server = Server(server);
+    writeln!(server.0.stdin.take().unwrap(), "{word} {state}").unwrap();
     let mut said = String::new();
-    for line in BufReader::new(server.stderr.as_mut().unwrap()).lines() {
+    for line in BufReader::new(server.0.stderr.as_mut().unwrap()).lines() {
         let line = line.unwrap();
         if let Some(directory) = line.strip_prefix("ready ") {
             return (server, PathBuf::from(directory));
         }
         said += &line;
     }
-    server.wait().unwrap();
     panic!("{said}");
 }
 
@@ -87,12 +98,13 @@ fn groups_of(server: u32) -> usize {
 
 fn dies(state: &str) {
     let word = format!("victim-{state}-{}", std::process::id());
-    let (mut server, directory) = begin(&word, state);
-    assert!(with_word(&word) > 0, "it runs");
-    server.kill().unwrap();
-    server.wait().unwrap();
+    let (server, directory) = begin(&word, state);
+    // While a program takes another's place, it has no command line.
+    until(|| (with_word(&word) > 0).then_some(()));
+    let number = server.0.id();
+    drop(server);
     until(|| (with_word(&word) == 0).then_some(()));
-    until(|| (groups_of(server.id()) == 0).then_some(()));
+    until(|| (groups_of(number) == 0).then_some(()));
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains(directory.to_str().unwrap()), "{mounts}");
     fs::remove_dir_all(directory).unwrap();

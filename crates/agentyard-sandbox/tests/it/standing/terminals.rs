@@ -52,8 +52,12 @@ async fn a_shell_in_a_terminal_sees_its_size_and_is_typed_to() {
     until(&mut events, "50 120\r\n").await;
 
     // Job control: what runs in front gets the keys.
-    typed(&standing, pid, "sleep 1000; echo inter''rupted\n").await;
+    let script = "trap 'echo inter''rupted; exit' INT; echo in''front; while :; do sleep 0.1; done";
+    typed(&standing, pid, &format!("bash -c \"{script}\"\n")).await;
+    // Keys that come before it is there are the shell's.
+    until(&mut events, "infront\r\n").await;
     typed(&standing, pid, "\x03").await;
+    until(&mut events, "interrupted\r\n").await;
     typed(&standing, pid, "echo still''here\n").await;
     until(&mut events, "stillhere\r\n").await;
     typed(&standing, pid, "exit 4\n").await;
