@@ -7,6 +7,8 @@
 
 #![warn(missing_docs)]
 
+mod as_text;
+
 mod ids;
 mod names;
 mod time;

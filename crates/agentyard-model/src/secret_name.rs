@@ -1,13 +1,10 @@
 //! What a secret is called: the name of the variable in which an execution finds it.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
-
 use crate::Timestamp;
+use crate::as_text::as_text;
 
 /// The longest name.
 const MAX_LENGTH: usize = 64;
@@ -23,8 +20,7 @@ pub struct InvalidSecretName {
 }
 
 /// The name of a secret, and of the variable in which an execution finds it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SecretName(String);
 
 impl SecretName {
@@ -77,27 +73,7 @@ impl fmt::Debug for SecretName {
     }
 }
 
-impl<'de> Deserialize<'de> for SecretName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<'de, str>::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for SecretName {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "SecretName".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$" })
-    }
-}
+as_text!(SecretName, { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$" });
 
 /// What may be told of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
