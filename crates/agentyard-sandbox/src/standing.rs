@@ -13,7 +13,7 @@ use http::Request;
 use crate::command::{CommandError, EndCause, Limits, Mount, Network};
 use crate::egress::InvalidEgress;
 use crate::sandbox::Awaited;
-pub(crate) use held::Held;
+pub(crate) use held::{Held, end_of, with_disk};
 
 /// Where the home directory is, and whose.
 pub const STANDING_HOME: &str = "/home/user";

@@ -14,12 +14,11 @@ use tokio::net::UnixStream;
 
 use super::policy::Role;
 use super::{Inner, KEEPER_LIFE, writable};
-use crate::command::{Access, Command, CommandError, EndCause, Event, Limits, Mount};
+use crate::command::{Access, Command, CommandError, EndCause, Limits, Mount};
 use crate::egress::{Egress, check_reach};
 use crate::leader::Led;
 use crate::sandbox::Awaited;
-use crate::standing::{Held, Load, Reach, STANDING_HOME, Site, Standing, invalid_reach};
-use crate::watch::held_bytes;
+use crate::standing::{Held, Load, Reach, STANDING_HOME, Site, Standing, end_of, invalid_reach, with_disk};
 
 /// Where the daemon's program is inside.
 pub(crate) const DAEMON: &str = "/run/agentyard";
@@ -110,16 +109,7 @@ struct Daemon {
 
 impl Held for Daemon {
     fn ended(&mut self) -> Awaited<'_, EndCause> {
-        Box::pin(async {
-            loop {
-                match self.led.next_event().await {
-                    // What it says itself is for nobody.
-                    Ok(Event::Output(..)) => {}
-                    Ok(Event::Ended(exit)) => return exit.cause,
-                    Err(_) => return EndCause::Itself,
-                }
-            }
-        })
+        Box::pin(end_of(&mut self.led))
     }
 
     fn kill(&mut self) {
@@ -137,14 +127,7 @@ impl Held for Daemon {
 
     fn load(&mut self) -> Awaited<'static, Load> {
         let load = self.led.confinement().load();
-        let directories = Arc::clone(&self.directories);
-        Box::pin(async move {
-            let held = tokio::task::spawn_blocking(move || held_bytes(&directories)).await;
-            Load {
-                disk_bytes: held.ok(),
-                ..load
-            }
-        })
+        Box::pin(with_disk(load, Arc::clone(&self.directories)))
     }
 
     fn set_reach(&mut self, reach: &Reach) -> Result<(), CommandError> {

@@ -21,8 +21,7 @@ use super::{Circumstances, ImageName, Podman, api};
 use crate::command::{Access, CommandError, EndCause, Event, Mount, Network};
 use crate::egress::check_reach;
 use crate::sandbox::Awaited;
-use crate::standing::{Held, Load, Reach, Site, Standing, invalid_reach};
-use crate::watch::held_bytes;
+use crate::standing::{Held, Load, Reach, Site, Standing, end_of, invalid_reach, with_disk};
 
 /// How long a daemon may take to come.
 const ARRIVAL: Duration = Duration::from_secs(60);
@@ -163,16 +162,7 @@ struct Daemon {
 
 impl Held for Daemon {
     fn ended(&mut self) -> Awaited<'_, EndCause> {
-        Box::pin(async {
-            loop {
-                match self.contained.next_event().await {
-                    // What it says itself is for nobody.
-                    Ok(Event::Output(..)) => {}
-                    Ok(Event::Ended(exit)) => return exit.cause,
-                    Err(_) => return EndCause::Itself,
-                }
-            }
-        })
+        Box::pin(end_of(&mut self.contained))
     }
 
     fn kill(&mut self) {
@@ -191,14 +181,7 @@ impl Held for Daemon {
 
     fn load(&mut self) -> Awaited<'static, Load> {
         let load = self.contained.load();
-        let directories = Arc::clone(&self.directories);
-        Box::pin(async move {
-            let held = tokio::task::spawn_blocking(move || held_bytes(&directories)).await;
-            Load {
-                disk_bytes: held.ok(),
-                ..load
-            }
-        })
+        Box::pin(with_disk(load, Arc::clone(&self.directories)))
     }
 
     fn set_reach(&mut self, reach: &Reach) -> Result<(), CommandError> {

@@ -1,12 +1,16 @@
 //! A sandbox of this machine that stays, and the task that looks after it.
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
 use agentyard_envd::{Body, Exchange, Exchanged, Http2};
 use http::Request;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Load, Reach, Standing, Stands};
-use crate::command::{CommandError, EndCause};
-use crate::sandbox::Awaited;
+use crate::command::{CommandError, EndCause, Event};
+use crate::sandbox::{Awaited, Process};
+use crate::watch::held_bytes;
 
 /// What is in such a sandbox, in one of the ways. One task has it to itself.
 pub(crate) trait Held: Send + 'static {
@@ -18,6 +22,27 @@ pub(crate) trait Held: Send + 'static {
     fn thaw(&mut self) -> Awaited<'_, Result<(), CommandError>>;
     fn load(&mut self) -> Awaited<'static, Load>;
     fn set_reach(&mut self, reach: &Reach) -> Result<(), CommandError>;
+}
+
+/// Waits for the end of a daemon that is led like any command. Nothing is lost when this is dropped halfway.
+pub(crate) async fn end_of(daemon: &mut dyn Process) -> EndCause {
+    loop {
+        match daemon.next().await {
+            // What it says itself is for nobody.
+            Ok(Event::Output(..)) => {}
+            Ok(Event::Ended(exit)) => return exit.cause,
+            Err(_) => return EndCause::Itself,
+        }
+    }
+}
+
+/// A load with what these directories hold, which takes a while to find out.
+pub(crate) async fn with_disk(load: Load, directories: Arc<Vec<OwnedFd>>) -> Load {
+    let held = tokio::task::spawn_blocking(move || held_bytes(&directories)).await;
+    Load {
+        disk_bytes: held.ok(),
+        ..load
+    }
 }
 
 /// How it went.
