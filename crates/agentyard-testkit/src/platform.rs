@@ -83,18 +83,7 @@ impl TestPlatform {
     /// The services of another process on the same data directory, with real sandboxes that stay.
     #[must_use]
     pub fn another_process_with_sandboxes(&self) -> Arc<Services> {
-        let store = self.data.store(&self.clock);
-        let (configured, workspaces) = (self.configured.clone(), self.workspaces.clone());
-        let settings = settings(&self.data, &store, &self.repository, configured, workspaces);
-        Arc::new(Services::new(
-            &store,
-            settings,
-            standing_run_settings(),
-            environment_settings(self.data()),
-            self.executions.clone(),
-            self.sandboxes.clone(),
-            self.clock.clone(),
-        ))
+        self.beside(standing_run_settings(), self.sandboxes.clone())
     }
 
     /// As [`TestPlatform::new`], with workspaces kept in this way.
@@ -171,16 +160,20 @@ impl TestPlatform {
     /// The services of another process on the same data directory, as after a restart or beside this one.
     #[must_use]
     pub fn another_process(&self) -> Arc<Services> {
+        self.beside(run_settings(), sandbox_settings())
+    }
+
+    fn beside(&self, runs: RunSettings, sandboxes: SandboxSettings) -> Arc<Services> {
         let store = self.data.store(&self.clock);
         let (configured, workspaces) = (self.configured.clone(), self.workspaces.clone());
         let settings = settings(&self.data, &store, &self.repository, configured, workspaces);
         Arc::new(Services::new(
             &store,
             settings,
-            run_settings(),
+            runs,
             environment_settings(self.data()),
             self.executions.clone(),
-            sandbox_settings(),
+            sandboxes,
             self.clock.clone(),
         ))
     }
