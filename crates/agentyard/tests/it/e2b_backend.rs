@@ -143,6 +143,12 @@ fn the_tools_of_a_workspace_run_there() {
     let ran = content(&client.call(3, "run_command", arguments));
     assert_eq!(ran["stdout"], "three\n", "{ran}");
     assert!(!repository.path().join("sub").exists());
+
+    // So does code, in an environment that is made there.
+    let code = "import sys; open('made', 'w').write('by code'); print(sys.prefix != sys.base_prefix)";
+    let ran = content(&client.call(4, "execute_code", json!({ "code": code })));
+    assert_eq!(ran["stdout"], "True\n", "{ran}");
+    assert_eq!(read("made"), "by code");
     let (ended_well, log) = client.close();
     assert!(ended_well, "{log}");
     let runtime = tokio::runtime::Runtime::new().unwrap();
