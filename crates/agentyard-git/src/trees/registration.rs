@@ -89,15 +89,20 @@ pub(super) fn make_branch(
         return Ok(tip);
     }
     let absent = gix::ObjectId::null(gix::ObjectId::from(*start).kind());
-    work.invoke("update-ref")
+    let made = work
+        .invoke("update-ref")
         .word("--create-reflog")
         .value("-m", format!("branch: Created from {start}"))
         .end_of_options()
         .operand(branch.reference())
         .object(start)
         .object(&absent.into())
-        .run()?;
-    Ok(*start)
+        .run();
+    match made {
+        Ok(_) => Ok(*start),
+        // Somebody else may have made it meanwhile, such as the git of a server that was killed, which outlives it.
+        Err(error) => work.tip(&branch.reference())?.ok_or(error),
+    }
 }
 
 impl Trees {
