@@ -65,16 +65,15 @@ const SAY_THEMSELVES: &[&str] = &[
 const FOR_OTHERS: &[&str] = &["abort", "acknowledgement", "continue_operation", "filename"];
 
 /// What tells nothing: what is left out is false, empty, or not negative.
-const KEYWORDS: &[&str] = &["additionalProperties", "description"];
+const KEYWORDS: &[&str] = &["additionalProperties"];
 
-/// The schema without what a caller can do without.
-pub(crate) fn brief(schema: &Map<String, Value>) -> Map<String, Value> {
-    let mut brief = schema.clone();
+/// Takes from the schema what a caller can do without.
+pub(crate) fn shorten(schema: &mut Map<String, Value>) {
     for keyword in KEYWORDS {
-        brief.shift_remove(*keyword);
+        schema.shift_remove(*keyword);
     }
-    let Some(Value::Object(properties)) = brief.get_mut("properties") else {
-        return brief;
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
     };
     properties.retain(|name, _| !FOR_OTHERS.contains(&name.as_str()));
     for (name, property) in properties {
@@ -91,7 +90,6 @@ pub(crate) fn brief(schema: &Map<String, Value>) -> Map<String, Value> {
             property.shift_remove("minimum");
         }
     }
-    brief
 }
 
 fn is_nothing(value: &Value) -> bool {
@@ -110,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_a_name_says_is_not_said_again() {
-        let Value::Object(schema) = json!({
+        let Value::Object(mut schema) = json!({
             "type": "object",
             "description": "Do it.",
             "additionalProperties": false,
@@ -125,8 +123,9 @@ mod tests {
         }) else {
             panic!("an object");
         };
+        shorten(&mut schema);
         assert_eq!(
-            Value::Object(brief(&schema)),
+            Value::Object(schema),
             json!({
                 "type": "object",
                 "properties": {

@@ -56,7 +56,7 @@ pub use level::Level;
 pub use live::{Live, LiveEnd};
 pub use operation::{Access, Context, Effect, Method, Operation, Route};
 pub use output::{Output, Presentation, Reply};
-pub use registry::{Entry, Face, Registered, Registry};
+pub use registry::{Entry, Face, Listed, Registered, Registry};
 pub use selection::Selection;
 pub use texts::arguments_from_texts;
 

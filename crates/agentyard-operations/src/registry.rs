@@ -80,6 +80,23 @@ impl Entry {
         }
     }
 
+    fn make_input_schema(&self) -> Map<String, Value> {
+        let mut schema = (self.input_schema)();
+        if !self.levels.is_empty()
+            && let Some(Value::Object(properties)) = schema.get_mut("properties")
+        {
+            properties.insert(
+                arguments::DETAIL.to_owned(),
+                json!({
+                    "type": "string",
+                    "enum": ["minimal", "standard", "full"],
+                    "description": "How much to answer.",
+                }),
+            );
+        }
+        schema
+    }
+
     /// The permission it needs, when it needs more than an identity.
     #[must_use]
     pub fn permission(&self) -> Option<Permission> {
@@ -114,8 +131,16 @@ impl Entry {
     }
 }
 
-/// An entry with its schemas, which are made when first asked for: starting up must
-/// not wait for them.
+/// What the tool list says of an operation.
+pub struct Listed {
+    /// What it does, for who has never seen it.
+    pub description: String,
+    /// The schema of its arguments, with only what a model needs to call it.
+    pub schema: Map<String, Value>,
+}
+
+/// An entry with the schema of its arguments, which is made when first asked for: starting up must
+/// not wait for it.
 pub struct Registered {
     entry: &'static Entry,
     input_schema: OnceLock<Map<String, Value>>,
@@ -137,28 +162,20 @@ impl Registered {
 
     /// The schema of its arguments.
     pub fn input_schema(&self) -> &Map<String, Value> {
-        self.input_schema.get_or_init(|| {
-            let mut schema = (self.entry.input_schema)();
-            if !self.entry.levels.is_empty()
-                && let Some(Value::Object(properties)) = schema.get_mut("properties")
-            {
-                properties.insert(
-                    arguments::DETAIL.to_owned(),
-                    json!({
-                        "type": "string",
-                        "enum": ["minimal", "standard", "full"],
-                        "description": "How much to answer.",
-                    }),
-                );
-            }
-            schema
-        })
+        self.input_schema.get_or_init(|| self.entry.make_input_schema())
     }
 
-    /// The schema of its arguments for the tool list; where nothing may be changed, with the modes that do not.
+    /// What the tool list says of it: what it does, and the schema of its arguments; where nothing may be changed, with
+    /// the modes that do not. No schema is kept for it: a client asks for the list once, and calls a few of those in it.
     #[must_use]
-    pub fn brief_schema(&self, read_only: bool) -> Map<String, Value> {
-        let mut schema = brief::brief(self.input_schema());
+    pub fn listed(&self, read_only: bool) -> Listed {
+        let kept = self.input_schema.get().cloned();
+        let mut schema = kept.unwrap_or_else(|| self.entry.make_input_schema());
+        let description = match schema.shift_remove("description") {
+            Some(Value::String(description)) => description,
+            _ => String::new(),
+        };
+        brief::shorten(&mut schema);
         let modes = schema
             .get_mut("properties")
             .and_then(|properties| properties.get_mut("mode"))
@@ -169,7 +186,7 @@ impl Registered {
         {
             *modes = json!(self.entry.reading_modes);
         }
-        schema
+        Listed { description, schema }
     }
 
     /// The schema of its answer. No face needs it on its way to an answer, so it is not kept.

@@ -1,6 +1,5 @@
 //! Tools: the registry in MCP's words.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use agentyard_model::RequestId;
@@ -16,12 +15,9 @@ use crate::failure::error_object;
 pub(super) fn tool(operation: &'static Registered, read_only: bool) -> Tool {
     let entry = operation.entry();
     let effect = if read_only { Effect::Read } else { entry.effect };
-    Tool::new(
-        entry.name,
-        Cow::Borrowed(operation.description()),
-        Arc::new(operation.brief_schema(read_only)),
-    )
-    .with_annotations(annotations(entry, effect))
+    let listed = operation.listed(read_only);
+    Tool::new(entry.name, listed.description, Arc::new(listed.schema))
+        .with_annotations(annotations(entry, effect))
 }
 
 /// What an operation's effect means to a client that asks before it acts.
