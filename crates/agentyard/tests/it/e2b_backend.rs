@@ -6,7 +6,7 @@ use agentyard_testkit::TestRepository;
 use agentyard_testkit::sandbox_suite::{every_command, every_standing};
 use serde_json::{Value, json};
 
-use crate::support::{Place, Server, StdioClient, content};
+use crate::support::{Place, Server, StdioClient};
 
 /// A service, and the key to it.
 struct Service {
@@ -127,7 +127,7 @@ fn the_tools_of_a_workspace_run_there() {
     let script =
         "test ! -e .git && cat file && echo two >> file && mkdir sub && echo new > sub/new && echo $HOME";
     let arguments = json!({ "command": ["bash", "-c", script] });
-    let ran = content(&client.call(2, "run_command", arguments));
+    let ran = client.run_to_its_end(2, "run_command", arguments);
     assert_eq!(ran["exit_code"], 0, "{ran}");
     let said = ran["stdout"].as_str().unwrap_or_default();
     assert!(said.starts_with("one\n/home/user/agentyard/home/agent"), "{ran}");
@@ -140,13 +140,13 @@ fn the_tools_of_a_workspace_run_there() {
     // What changes here goes there, and what is removed there is removed here.
     std::fs::write(repository.path().join("file"), "three\n").unwrap();
     let arguments = json!({ "command": ["bash", "-c", "cat file && rm -r sub"] });
-    let ran = content(&client.call(3, "run_command", arguments));
+    let ran = client.run_to_its_end(3, "run_command", arguments);
     assert_eq!(ran["stdout"], "three\n", "{ran}");
     assert!(!repository.path().join("sub").exists());
 
     // So does code, in an environment that is made there.
     let code = "import sys; open('made', 'w').write('by code'); print(sys.prefix != sys.base_prefix)";
-    let ran = content(&client.call(4, "execute_code", json!({ "code": code })));
+    let ran = client.run_to_its_end(4, "execute_code", json!({ "code": code }));
     assert_eq!(ran["stdout"], "True\n", "{ran}");
     assert_eq!(read("made"), "by code");
     let (ended_well, log) = client.close();

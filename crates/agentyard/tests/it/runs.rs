@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::support::{PATIENCE, Place, Server, StdioClient, content, text};
 
 /// Runs commands on the host, where their process numbers are those that a test sees.
-const ON_HOST: [&str; 4] = [
+pub(crate) const ON_HOST: [&str; 4] = [
     "--set",
     "sandbox.backend=host",
     "--set",
@@ -22,7 +22,7 @@ const ON_HOST: [&str; 4] = [
 ];
 
 /// Waits for a file called `go`.
-const WAIT_FOR_GO: &str = "until test -e go; do sleep 0.01; done";
+pub(crate) const WAIT_FOR_GO: &str = "until test -e go; do sleep 0.01; done";
 
 /// Leaves a daemon behind, and waits.
 const FOR_EVER: &str = "setsid sh -c 'echo $$ > daemon; exec sleep 1000' & echo $$ > shell; exec sleep 1000";

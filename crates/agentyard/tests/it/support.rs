@@ -148,6 +148,15 @@ impl StdioClient {
         self.request(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
+    /// Calls a tool that runs something, and what it answers once that has ended: on a busy machine after some calls.
+    pub(crate) fn run_to_its_end(&mut self, id: u64, tool: &str, arguments: Value) -> Value {
+        let mut ran = content(&self.call(id, tool, arguments));
+        while ran["running"] == true {
+            ran = content(&self.call(id, tool, json!({ "run": ran["run"] })));
+        }
+        ran
+    }
+
     /// Closes its side, and goes on reading.
     pub(crate) fn end_input(&mut self) {
         drop(self.input.take());
