@@ -33,6 +33,7 @@ mod generate;
 mod lint;
 mod serve;
 mod setup;
+mod start_order;
 mod test;
 mod test_real;
 mod tidy;
@@ -121,6 +122,12 @@ const VERBS: &[Verb] = &[
         usage: "",
         summary: "write the files that are made from the code",
         run: generate::verb,
+    },
+    Verb {
+        name: "start-order",
+        usage: "",
+        summary: "find out what a start of the binary runs, so that it is linked next to each other",
+        run: start_order::verb,
     },
 ];
 

@@ -56,6 +56,11 @@ const POSTGRES: Need = Need {
     packages: &["postgresql"],
     find: find_postgres,
 };
+const VALGRIND: Need = Need {
+    name: "valgrind",
+    packages: &["valgrind"],
+    find: find_valgrind,
+};
 
 /// What it takes to build and run the product.
 pub(crate) const TO_RUN: &[Need] = &[GIT, C_COMPILER, BUBBLEWRAP];
@@ -63,6 +68,8 @@ pub(crate) const TO_RUN: &[Need] = &[GIT, C_COMPILER, BUBBLEWRAP];
 pub(crate) const TO_MEASURE: &[Need] = &[GIT, C_COMPILER, BUBBLEWRAP, PYTHON];
 /// What it takes to try the product with other people's programs.
 pub(crate) const TO_MEET_OTHERS: &[Need] = &[GIT, C_COMPILER, BUBBLEWRAP, PYTHON, NPM];
+/// What it takes to find out what a start of the product runs.
+pub(crate) const TO_ORDER: &[Need] = &[GIT, C_COMPILER, VALGRIND];
 /// What it takes to pass the whole gate.
 const TO_TEST: &[Need] = &[GIT, C_COMPILER, BUBBLEWRAP, PODMAN, PYTHON, NPM, POSTGRES];
 
@@ -186,6 +193,10 @@ fn find_podman() -> Found {
         }
     }
     Ok(podman)
+}
+
+fn find_valgrind() -> Found {
+    first_line("valgrind", &["--version"])
 }
 
 fn find_npm() -> Found {
