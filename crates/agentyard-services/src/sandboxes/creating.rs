@@ -159,8 +159,10 @@ impl Sandboxes {
         variables: &BTreeMap<String, Secret>,
         timeout: Duration,
     ) -> Result<Row> {
-        // It is kept before anybody can find it, so that whoever ends it then takes it down, too.
+        // It is kept before anybody can find it, so that whoever ends it then takes it down, too. One that ends by itself
+        // at once is removed when the row says that it runs, and not before.
         let kept = Arc::new(Kept::new(row, Arc::clone(yard)));
+        let _turn = Arc::clone(&kept.turn).lock_owned().await;
         self.kept().insert(row.id, Arc::clone(&kept));
         self.keep(&kept, standing, variables);
         // Its time begins when it can be used.
@@ -179,6 +181,8 @@ impl Sandboxes {
         if let Some(kept) = kept {
             take_down(&kept).await;
         }
+        let event = AuditEvent::with_outcome(caller, action, row.id, Outcome::Failed);
+        self.0.parts.audit.record_soon(event).await;
         if let Err(error) = yard.grounds.remove(&row.id.to_string()).await {
             tracing::warn!(%error, sandbox = %row.id, "the files of a sandbox that was not made could not be removed");
             return;
@@ -186,8 +190,6 @@ impl Sandboxes {
         if let Err(error) = self.0.parts.store.sandboxes().forget(row.id).await {
             tracing::warn!(%error, sandbox = %row.id, "a sandbox that was not made could not be forgotten");
         }
-        let event = AuditEvent::with_outcome(caller, action, row.id, Outcome::Failed);
-        self.0.parts.audit.record_soon(event).await;
     }
 
     /// Waits until a sandbox that somebody else asked for is there.
