@@ -281,8 +281,13 @@ async fn who_prints_in_the_background_is_not_held_up() {
 #[tokio::test]
 async fn a_kernel_that_ends_while_nothing_runs_is_replaced() {
     let sandbox = Sandbox::new();
-    let code = "import os, threading\nthreading.Timer(0.1, os._exit, [0]).start()\nos.getpid()";
-    let told = sandbox.python(code).await;
+    let go = sandbox.home().join("go");
+    let code = format!(
+        "import os, threading, time\ndef leave():\n    while not os.path.exists({go:?}): time.sleep(0.01)\n    os._exit(0)\n\
+         threading.Thread(target=leave).start()\nos.getpid()"
+    );
+    let told = sandbox.python(&code).await;
+    std::fs::write(go, "").unwrap();
     let process = std::path::Path::new("/proc").join(told.value());
     while process.exists() {
         tokio::time::sleep(Duration::from_millis(10)).await;
