@@ -76,7 +76,9 @@ impl Sandboxes {
         self.kept().values().filter(is_due).cloned().collect()
     }
 
-    fn count_running(&self) -> u32 {
+    /// How many sandboxes run in this process, and would end with it.
+    #[must_use]
+    pub fn count_running(&self) -> u32 {
         let running = self
             .kept()
             .values()
