@@ -106,7 +106,7 @@ async fn whoever_leaves_interrupts_the_execution() {
     let begun = sandbox.home().join("begun");
     let ended = sandbox.home().join("ended");
     let python = format!(
-        "x = 5\nopen({begun:?}, 'w')\ntry:\n    import time; time.sleep(600)\n\
+        "x = 5\nimport time\ntry:\n    open({begun:?}, 'w')\n    time.sleep(600)\n\
          except KeyboardInterrupt:\n    open({ended:?}, 'w')\n    raise"
     );
     let body = sandbox.begin(&json!({ "code": python })).await;
