@@ -33,7 +33,7 @@ pub enum CallError {
     #[error("{0}")]
     Refused(Fault),
     /// The answer makes no sense.
-    #[error("the sandbox's answer is not to be understood: {0}")]
+    #[error("the sandbox's answer cannot be understood: {0}")]
     Unreadable(String),
 }
 

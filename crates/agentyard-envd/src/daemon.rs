@@ -41,9 +41,6 @@ pub const ENVD_PORT: u16 = 49983;
 /// The port at which clients expect what runs code.
 pub const INTERPRETER_PORT: u16 = 49999;
 
-/// The header that says which port of the sandbox is meant. Other ports lead to what listens there.
-pub const PORT_HEADER: &str = "e2b-sandbox-port";
-
 /// How much of an answer waits inside to be sent.
 const SEND_BUFFER: usize = 64 * 1024;
 

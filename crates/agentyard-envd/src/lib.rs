@@ -15,10 +15,13 @@ pub mod connect;
 mod daemon;
 mod exchange;
 pub mod filesystem;
+mod headers;
 pub mod process;
 pub mod upgrade;
 
-pub use daemon::{
-    ENVD_PORT, ENVD_VERSION, INTERPRETER_PORT, Initialization, MEETING_PLACE, PORT_HEADER, serve,
-};
+pub use daemon::{ENVD_PORT, ENVD_VERSION, INTERPRETER_PORT, Initialization, MEETING_PLACE, serve};
 pub use exchange::{Body, Exchange, Exchanged, Http2, Unreachable, empty, full};
+pub use headers::{
+    ACCESS_TOKEN_HEADER, API_KEY_HEADER, PORT_HEADER, SANDBOX_HEADER, TOKEN_HEADERS, TRAFFIC_TOKEN_HEADER,
+    drop_hop_by_hop,
+};

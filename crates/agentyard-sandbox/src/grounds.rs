@@ -14,18 +14,19 @@
 mod copying;
 mod layers;
 mod layout;
+mod making;
 mod record;
 mod removal;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::command::Mount;
 use layout::Layout;
-use record::Record;
+use making::Inner;
 
 /// The directories of a sandbox, each with the place where it is seen and its mode.
 const DIRECTORIES: &[(&str, &str, u32)] = &[
@@ -33,10 +34,6 @@ const DIRECTORIES: &[(&str, &str, u32)] = &[
     ("workspace", "/workspace", 0o755),
     ("tmp", "/tmp", 0o1777),
 ];
-
-/// How many layers lie over each other at most; a snapshot of a sandbox on more is a copy of everything. More would not
-/// fit into one option of the kernel's.
-const MAX_LAYERS: usize = 12;
 
 /// How a sandbox comes by what is in the snapshot that it is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
@@ -98,21 +95,6 @@ pub enum GroundsError {
 #[derive(Debug, Clone)]
 pub struct Grounds(Arc<Inner>);
 
-#[derive(Debug)]
-struct Inner {
-    layout: Layout,
-    way: CopyWay,
-    /// Layers that somebody works with and no record may name yet. Whoever looks for unused ones holds this.
-    claims: Mutex<Vec<String>>,
-}
-
-/// Layers that are not removed for as long as this is held.
-#[derive(Debug)]
-struct Claim<'a> {
-    inner: &'a Inner,
-    layers: Vec<String>,
-}
-
 impl Grounds {
     /// The grounds in a directory, which is made when it is not there. What was half-made or half-removed there is
     /// removed. Directories are given to this user and group, which only root can do.
@@ -126,11 +108,7 @@ impl Grounds {
     }
 
     fn with_way(layout: Layout, way: CopyWay) -> Result<Self, GroundsError> {
-        let inner = Inner {
-            layout,
-            way,
-            claims: Mutex::default(),
-        };
+        let inner = Inner::new(layout, way);
         inner.remove_unused_layers()?;
         Ok(Self(Arc::new(inner)))
     }
@@ -222,130 +200,6 @@ impl Grounds {
         tokio::task::spawn_blocking(move || act(&inner))
             .await
             .unwrap_or_else(|error| Err(files("a task about files")(io::Error::other(error))))
-    }
-}
-
-impl Inner {
-    fn prepare(&self, id: &str, from: Option<&str>) -> Result<Vec<Mount>, GroundsError> {
-        let layout = &self.layout;
-        if let Some(record) = layout.record(layout::SANDBOXES, id)? {
-            return layout.mounts(id, &record);
-        }
-        let below = self.claim(|| match from {
-            Some(from) => {
-                let snapshot = layout.record(layout::SNAPSHOTS, from)?;
-                Ok(snapshot.ok_or_else(|| unknown("snapshot", from))?.layers)
-            }
-            None => Ok(Vec::new()),
-        })?;
-        let is_layered = self.way == CopyWay::Layered;
-        let record = Record {
-            way: self.way,
-            layers: if is_layered {
-                below.layers.clone()
-            } else {
-                Vec::new()
-            },
-        };
-        let made = layout.make(|place| {
-            if is_layered || below.layers.is_empty() {
-                layout.make_directories(place)?;
-            } else {
-                layout.copy_merged(&below.layers, place)?;
-            }
-            if !record.layers.is_empty() {
-                layout.make_view_directories(place)?;
-            }
-            record.write(place)
-        })?;
-        layout.show(made, layout::SANDBOXES, id, "sandbox")?;
-        layout.mounts(id, &record)
-    }
-
-    fn snapshot(&self, id: &str, snapshot: &str) -> Result<(), GroundsError> {
-        let layout = &self.layout;
-        let record = layout
-            .record(layout::SANDBOXES, id)?
-            .ok_or_else(|| unknown("sandbox", id))?;
-        if layout.record(layout::SNAPSHOTS, snapshot)?.is_some() {
-            return Err(exists("snapshot", snapshot));
-        }
-        let _kept = self.claim(|| {
-            let mut layers = record.layers.clone();
-            layers.push(snapshot.to_owned());
-            Ok(layers)
-        })?;
-        let sandbox = layout.path(layout::SANDBOXES, id)?;
-        let is_flat = record.layers.len() >= MAX_LAYERS;
-        let layer = layout.make(|place| {
-            if is_flat {
-                layout.copy_view(&sandbox, &record.layers, place)
-            } else {
-                layout.copy_own(&sandbox, !record.layers.is_empty(), place)
-            }
-        })?;
-        layout.show(layer, layout::LAYERS, snapshot, "snapshot")?;
-        let mut layers = vec![snapshot.to_owned()];
-        if !is_flat {
-            layers.extend(record.layers);
-        }
-        let kept = Record {
-            way: self.way,
-            layers,
-        };
-        let made = layout.make(|place| kept.write(place))?;
-        layout.show(made, layout::SNAPSHOTS, snapshot, "snapshot")
-    }
-
-    /// Removes the layers that no record names and nobody claims. As long as a record cannot be read, nobody knows.
-    fn remove_unused_layers(&self) -> Result<(), GroundsError> {
-        let layout = &self.layout;
-        let unused = {
-            let claims = self.claims();
-            let mut used = claims.clone();
-            for kind in [layout::SANDBOXES, layout::SNAPSHOTS] {
-                for id in layout.names(kind)? {
-                    match layout.record(kind, &id) {
-                        Ok(record) => used.extend(record.unwrap_or_default().layers),
-                        Err(_) => return Ok(()),
-                    }
-                }
-            }
-            let mut unused = layout.names(layout::LAYERS)?;
-            unused.retain(|layer| !used.contains(layer));
-            let aside = unused.iter().map(|layer| layout.put_aside(layout::LAYERS, layer));
-            aside.collect::<Result<Vec<_>, _>>()?
-        };
-        unused
-            .into_iter()
-            .flatten()
-            .try_for_each(|path| layout.erase(&path))
-    }
-
-    /// Keeps layers from being removed, as they are named at this moment.
-    fn claim(
-        &self,
-        named: impl FnOnce() -> Result<Vec<String>, GroundsError>,
-    ) -> Result<Claim<'_>, GroundsError> {
-        let mut claims = self.claims();
-        let layers = named()?;
-        claims.extend(layers.iter().cloned());
-        Ok(Claim { inner: self, layers })
-    }
-
-    fn claims(&self) -> MutexGuard<'_, Vec<String>> {
-        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        let mut claims = self.inner.claims();
-        for layer in &self.layers {
-            if let Some(place) = claims.iter().position(|claimed| claimed == layer) {
-                claims.swap_remove(place);
-            }
-        }
     }
 }
 

@@ -11,6 +11,7 @@ mod descriptors;
 mod led;
 mod message;
 mod on_host;
+mod pipes;
 mod spare;
 mod stopping;
 mod tree;
@@ -28,9 +29,10 @@ use rustix::process::{Pid, getpid, set_child_subreaper, setsid};
 use tokio::process::Child;
 
 pub(crate) use confinement::Confinement;
-pub(crate) use led::{Led, Pipes, input_of, output_pipe, read, read_now};
+pub(crate) use led::Led;
 use message::Descriptors;
 pub(crate) use message::{Launch, Request};
+pub(crate) use pipes::{Pipes, input_of, output_pipe, read, read_now};
 pub(crate) use spare::Leaders;
 
 /// How long a command may take to end when it is asked to.

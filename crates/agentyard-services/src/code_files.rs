@@ -3,7 +3,9 @@
 //! They are files of a tree like all others, reached in the same way; what differs is how they are named, that none is
 //! replaced by accident, and that one can be added to.
 
-use agentyard_git::{FileTree, ReadQuery, WriteOptions, Written};
+use std::sync::atomic::AtomicBool;
+
+use agentyard_git::{self as git, FileTree, ReadQuery, RepositoryPath, WriteOptions, Written};
 use agentyard_model::Caller;
 
 use crate::error::Result;
@@ -36,19 +38,15 @@ impl CodeFiles {
         path: &str,
         content: String,
     ) -> Result<Written> {
-        let path = code_path(path);
-        self.places
-            .change(
-                caller,
-                place,
-                "initialize_code_file",
-                progress,
-                move |tree, cancel| {
-                    let tree = FileTree::open(tree)?;
-                    tree.initialize(&tree.path_in(&path)?, content.as_bytes(), cancel)
-                },
-            )
-            .await
+        self.change(
+            caller,
+            place,
+            "initialize_code_file",
+            progress,
+            path,
+            move |tree, path, cancel| tree.initialize(path, content.as_bytes(), cancel),
+        )
+        .await
     }
 
     /// Adds to the end of a file, on a line of its own.
@@ -63,19 +61,15 @@ impl CodeFiles {
         path: &str,
         content: String,
     ) -> Result<Written> {
-        let path = code_path(path);
-        self.places
-            .change(
-                caller,
-                place,
-                "append_to_code_file",
-                progress,
-                move |tree, cancel| {
-                    let tree = FileTree::open(tree)?;
-                    tree.append(&tree.path_in(&path)?, content.as_bytes(), cancel)
-                },
-            )
-            .await
+        self.change(
+            caller,
+            place,
+            "append_to_code_file",
+            progress,
+            path,
+            move |tree, path, cancel| tree.append(path, content.as_bytes(), cancel),
+        )
+        .await
     }
 
     /// Replaces a file, whatever it holds, or begins it.
@@ -90,22 +84,39 @@ impl CodeFiles {
         path: &str,
         content: String,
     ) -> Result<Written> {
+        let options = WriteOptions {
+            overwrite: true,
+            ..WriteOptions::default()
+        };
+        self.change(
+            caller,
+            place,
+            "overwrite_code_file",
+            progress,
+            path,
+            move |tree, path, cancel| tree.write(path, content.as_bytes(), &options, cancel),
+        )
+        .await
+    }
+
+    /// Changes the file that a caller means by a name.
+    async fn change(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        action: &'static str,
+        progress: &Progress,
+        path: &str,
+        write: impl FnOnce(&FileTree, &RepositoryPath, &AtomicBool) -> Result<Written, git::Error>
+        + Send
+        + 'static,
+    ) -> Result<Written> {
         let path = code_path(path);
         self.places
-            .change(
-                caller,
-                place,
-                "overwrite_code_file",
-                progress,
-                move |tree, cancel| {
-                    let tree = FileTree::open(tree)?;
-                    let options = WriteOptions {
-                        overwrite: true,
-                        ..WriteOptions::default()
-                    };
-                    tree.write(&tree.path_in(&path)?, content.as_bytes(), &options, cancel)
-                },
-            )
+            .change(caller, place, action, progress, move |tree, cancel| {
+                let tree = FileTree::open(tree)?;
+                write(&tree, &tree.path_in(&path)?, cancel)
+            })
             .await
     }
 

@@ -4,38 +4,18 @@ mod websocket;
 
 use std::net::Ipv4Addr;
 
-use http::header::{
-    AUTHORIZATION, CONNECTION, HOST, HeaderName, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
-};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version};
+use http::header::{AUTHORIZATION, HOST};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
 use http_body_util::BodyExt as _;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use tokio::net::TcpStream;
 
-use super::{PORT_HEADER, calls, user};
+use super::{calls, user};
 use crate::connect::{Code, Fault};
 use crate::exchange::Body;
-
-/// The header that names the sandbox.
-const SANDBOX_HEADER: &str = "e2b-sandbox-id";
-
-/// Headers with which a caller gets into the sandbox. Code in it must not see them: it could go on to use them.
-const KEYS: [&str; 3] = ["x-access-token", "e2b-traffic-access-token", "x-api-key"];
-
-/// Headers that are about one connection and not about the message.
-const HOP_BY_HOP: [HeaderName; 8] = [
-    CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-];
+use crate::headers::{PORT_HEADER, SANDBOX_HEADER, TOKEN_HEADERS, drop_hop_by_hop};
 
 /// Hands a request to who listens at this port, and the answer back, both as they come.
 pub(super) async fn forward(port: u16, request: Request<Body>) -> Response<Body> {
@@ -66,7 +46,7 @@ async fn exchange(stream: TcpStream, port: u16, request: Request<Body>) -> Resul
     // It ends with the answer, or when nobody wants that any more.
     tokio::spawn(driver);
     let mut answer = sender.send_request(for_listener(port, request)?).await?;
-    drop_hops(answer.headers_mut());
+    drop_hop_by_hop(answer.headers_mut());
     *answer.version_mut() = Version::HTTP_2;
     Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
 }
@@ -86,30 +66,16 @@ fn for_listener(port: u16, mut request: Request<Body>) -> Result<Request<Body>, 
     if user::named(headers).is_some() {
         headers.remove(AUTHORIZATION);
     }
-    for name in KEYS.into_iter().chain([SANDBOX_HEADER, PORT_HEADER]) {
+    for name in TOKEN_HEADERS.into_iter().chain([SANDBOX_HEADER, PORT_HEADER]) {
         headers.remove(name);
     }
-    drop_hops(headers);
+    drop_hop_by_hop(headers);
     if !headers.contains_key(HOST) {
         let itself = HeaderValue::from_str(&format!("localhost:{port}"))?;
         // The name under which the gateway knows the sandbox means nothing to what listens there.
         headers.insert(HOST, host.filter(|host| host != "sandbox").unwrap_or(itself));
     }
     Ok(request)
-}
-
-/// Takes out what is about one connection, and what that connection says is about it.
-fn drop_hops(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in named.iter().chain(&HOP_BY_HOP) {
-        headers.remove(name);
-    }
 }
 
 /// What is told where nobody listens. Clients look for these words.

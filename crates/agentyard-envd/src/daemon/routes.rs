@@ -11,11 +11,11 @@ use super::files::Files;
 use super::interpreter::Contexts;
 use super::processes::Processes;
 use super::{
-    ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, calls, environment, files, interpreter, ports, processes,
-    streams, user,
+    ENVD_PORT, INTERPRETER_PORT, calls, environment, files, interpreter, ports, processes, streams, user,
 };
 use crate::connect::{Code, Fault, STREAM};
 use crate::exchange::{Body, empty};
+use crate::headers::PORT_HEADER;
 use crate::{filesystem, process};
 
 /// What all parts share. Copies are the same.

@@ -6,11 +6,12 @@ use axum::response::{IntoResponse, Response};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use agentyard_envd::API_KEY_HEADER;
 use agentyard_services::ErrorKind;
 
 use crate::edge::Refusal;
 
-pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+pub(super) const API_KEY: HeaderName = HeaderName::from_static(API_KEY_HEADER);
 
 /// Puts the key where the edge looks for a token, so that there is one way to be let in. On other routes than E2B's
 /// the header means nothing.

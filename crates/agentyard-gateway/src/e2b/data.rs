@@ -191,14 +191,16 @@ impl DataPlane {
             ENVD_PORT => StatusCode::UNAUTHORIZED,
             _ => StatusCode::FORBIDDEN,
         };
-        Ok(Fault::new(status, error.message()))
+        Ok(Fault::from(error).with_status(status))
     }
 
     fn too_large(&self) -> Fault {
-        let limit = self.max_upload_bytes / (1024 * 1024);
         Fault::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the request is larger than {limit} MiB. The limit is `e2b.max_upload_mb`"),
+            format!(
+                "the request is longer than {} bytes. The limit is `http.max_sandbox_upload_bytes`",
+                self.max_upload_bytes
+            ),
         )
     }
 }

@@ -58,6 +58,14 @@ impl Fault {
         }
     }
 
+    /// The same, told with another status.
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self {
+            code: status.as_u16(),
+            ..self
+        }
+    }
+
     pub(super) fn code(&self) -> u16 {
         self.code
     }

@@ -3,8 +3,9 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use agentyard_envd::drop_hop_by_hop;
 use bytes::Bytes;
-use http::header::{CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::header::{HOST, HeaderValue};
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -14,20 +15,6 @@ use tokio::task::JoinHandle;
 
 use super::refusal::Refusal;
 use super::upstream::Outlet;
-
-/// What is meant for the next hop and not for the end.
-const HOP_BY_HOP: &[&str] = &[
-    "connection",
-    "expect",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// An answer from outside. The connection on which it comes ends with it.
 pub(super) struct Relayed {
@@ -43,7 +30,7 @@ pub(super) async fn pass_on(
     outlet: Outlet<'_>,
     mut request: Request<Incoming>,
 ) -> Result<Response<Relayed>, Refusal> {
-    remove_hop_by_hop(request.headers_mut());
+    drop_hop_by_hop(request.headers_mut());
     // Where it goes was decided by its address, so that is what the other side is told too.
     let destination = outlet.destination();
     let host = match destination.port {
@@ -59,28 +46,11 @@ pub(super) async fn pass_on(
         let _ = connection.await;
     }));
     let mut response = sender.send_request(request).await.map_err(broken)?;
-    remove_hop_by_hop(response.headers_mut());
+    drop_hop_by_hop(response.headers_mut());
     Ok(response.map(|body| Relayed {
         body,
         _connection: connection,
     }))
-}
-
-/// Also what the sender has named itself.
-fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in named {
-        headers.remove(name);
-    }
-    for name in HOP_BY_HOP {
-        headers.remove(*name);
-    }
 }
 
 impl Body for Relayed {

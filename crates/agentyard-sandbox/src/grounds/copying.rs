@@ -2,27 +2,28 @@
 //! nothing is followed, nothing is waited for, and what cannot be copied is not guessed at.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, XattrFlags, chownat,
-    copy_file_range, fchmod, fgetxattr, flistxattr, fsetxattr, ftruncate, ioctl_ficlone, linkat, mkdirat,
-    mknodat, openat, readlinkat, seek, statat, symlinkat, utimensat,
+    AtFlags, Dir, FileType, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, XattrFlags, chownat,
+    copy_file_range, fchmod, fgetxattr, flistxattr, flistxattr_query, fsetxattr, ftruncate, ioctl_ficlone,
+    linkat, mkdirat, mknodat, openat, readlinkat, seek, statat, symlinkat, utimensat,
 };
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
-
-use super::removal::names;
 
 /// How deep directories are gone into: each holds two descriptors.
 const MAX_DEPTH: usize = 200;
 
 /// How many entries are copied.
 const MAX_ENTRIES: u64 = 5_000_000;
+
+/// How much is remembered of files with several names. What is beyond that becomes a file of its own under each.
+const MAX_REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The longest list of attributes, and the longest attribute, that the kernel has.
 const MAX_ATTRIBUTES: usize = 64 * 1024;
@@ -63,16 +64,16 @@ pub(super) fn copy_tree(notes: Notes, from: BorrowedFd<'_>, to: BorrowedFd<'_>) 
         openat(from, ".", flags, Mode::empty())?,
         openat(to, ".", flags, Mode::empty())?,
     );
+    let found = rustix::fs::fstat(&from)?;
     let mut copying = Copying {
         notes,
         top: to.try_clone()?,
         linked: HashMap::new(),
+        remembered: 0,
         shares: true,
         entries: 0,
     };
-    let found = rustix::fs::fstat(&from)?;
-    copying.directory(&from, &to, Path::new(""), 0)?;
-    copying.finish(&from, &to, &found)
+    copying.directory(from, &to, &found, Path::new(""), 0)
 }
 
 /// A copy being made.
@@ -82,36 +83,53 @@ struct Copying {
     top: OwnedFd,
     /// Where files are by now that have several names.
     linked: HashMap<(u64, u64), PathBuf>,
+    /// How many bytes that takes.
+    remembered: usize,
     /// Whether files share their blocks, as far as was tried.
     shares: bool,
     entries: u64,
 }
 
 impl Copying {
-    fn directory(&mut self, from: &OwnedFd, to: &OwnedFd, path: &Path, depth: usize) -> io::Result<()> {
+    /// Copies what is in a directory, and then makes the copy like it. Its entries are taken one by one: how many there
+    /// are was for others to decide.
+    fn directory(
+        &mut self,
+        from: OwnedFd,
+        to: &OwnedFd,
+        found: &Stat,
+        path: &Path,
+        depth: usize,
+    ) -> io::Result<()> {
         if depth > MAX_DEPTH {
             return Err(io::Error::other(format!(
                 "its directories are nested deeper than {MAX_DEPTH}"
             )));
         }
-        for name in names(from)? {
+        let mut from = Dir::new(from)?;
+        while let Some(entry) = from.read() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
                 return Err(io::Error::other(format!(
                     "it has more than {MAX_ENTRIES} entries"
                 )));
             }
-            self.entry(from, to, path, &name, depth)?;
+            self.entry(from.fd()?, to, path, name, depth)?;
         }
-        Ok(())
+        self.finish(from.fd()?, to, found)
     }
 
     fn entry(
         &mut self,
-        from: &OwnedFd,
+        from: BorrowedFd<'_>,
         to: &OwnedFd,
         path: &Path,
-        name: &CString,
+        name: &CStr,
         depth: usize,
     ) -> io::Result<()> {
         let found = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -131,8 +149,7 @@ impl Copying {
                 let below = open(from, name, OFlags::RDONLY | OFlags::DIRECTORY)?;
                 mkdirat(to, name, Mode::RWXU)?;
                 let made = open(to, name, OFlags::RDONLY | OFlags::DIRECTORY)?;
-                self.directory(&below, &made, &here, depth + 1)?;
-                return self.finish(&below, &made, &found);
+                return self.directory(below, &made, &found, &here, depth + 1);
             }
             FileType::RegularFile => self.file(from, to, name, &found)?,
             FileType::Symlink => {
@@ -149,12 +166,21 @@ impl Copying {
             _ => return Ok(()),
         }
         if has_names {
-            self.linked.insert((found.st_dev, found.st_ino), here);
+            self.remember(&found, here);
         }
         Ok(())
     }
 
-    fn file(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr, found: &Stat) -> io::Result<()> {
+    /// Remembers where a file is that has other names, too.
+    fn remember(&mut self, found: &Stat, here: PathBuf) {
+        let bytes = here.as_os_str().len() + size_of::<((u64, u64), PathBuf)>();
+        if self.remembered + bytes <= MAX_REMEMBERED_BYTES {
+            self.remembered += bytes;
+            self.linked.insert((found.st_dev, found.st_ino), here);
+        }
+    }
+
+    fn file(&mut self, from: BorrowedFd<'_>, to: &OwnedFd, name: &CStr, found: &Stat) -> io::Result<()> {
         // Another kind of file may be there by now, if somebody does not keep still: it is not waited for.
         let source = open(from, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
         if FileType::from_raw_mode(rustix::fs::fstat(&source)?.st_mode) != FileType::RegularFile {
@@ -168,24 +194,12 @@ impl Copying {
                 copy_data(&source, &made, found.st_size.unsigned_abs())?;
             }
         }
-        self.finish(&source, &made, found)
+        self.finish(source.as_fd(), &made, found)
     }
 
     /// Gives a copy the attributes, owner, mode and times of its original.
-    fn finish(&self, from: &OwnedFd, to: &OwnedFd, found: &Stat) -> io::Result<()> {
-        let mut list = vec![0; MAX_ATTRIBUTES];
-        let length = match flistxattr(from, list.as_mut_slice()) {
-            Ok(length) => length,
-            Err(Errno::NOTSUP) => 0,
-            Err(errno) => return Err(errno.into()),
-        };
-        list.truncate(length);
-        for name in list.split(|byte| *byte == 0).filter(|name| self.notes.keep(name)) {
-            let mut value = vec![0; MAX_ATTRIBUTES];
-            let length = fgetxattr(from, name, value.as_mut_slice())?;
-            value.truncate(length);
-            fsetxattr(to, name, &value, XattrFlags::empty())?;
-        }
+    fn finish(&self, from: BorrowedFd<'_>, to: &OwnedFd, found: &Stat) -> io::Result<()> {
+        self.copy_attributes(from, to)?;
         if rustix::process::geteuid().is_root() {
             rustix::fs::fchown(
                 to,
@@ -195,6 +209,24 @@ impl Copying {
         }
         fchmod(to, Mode::from_raw_mode(found.st_mode & 0o7777))?;
         Ok(rustix::fs::futimens(to, &times(found))?)
+    }
+
+    fn copy_attributes(&self, from: BorrowedFd<'_>, to: &OwnedFd) -> io::Result<()> {
+        // Most files have none, and the kernel needs no room to say so.
+        match flistxattr_query(from) {
+            Ok(0) | Err(Errno::NOTSUP) => return Ok(()),
+            Ok(_) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let mut list = vec![0; MAX_ATTRIBUTES];
+        let length = flistxattr(from, list.as_mut_slice())?;
+        list.truncate(length);
+        let mut value = vec![0; MAX_ATTRIBUTES];
+        for name in list.split(|byte| *byte == 0).filter(|name| self.notes.keep(name)) {
+            let length = fgetxattr(from, name, value.as_mut_slice())?;
+            fsetxattr(to, name, &value[..length], XattrFlags::empty())?;
+        }
+        Ok(())
     }
 }
 

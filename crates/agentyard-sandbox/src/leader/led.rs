@@ -5,7 +5,6 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::time::Duration;
 
-use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -15,13 +14,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::confinement::Confinement;
 use super::message::{Descriptors, Report, Request, receive_with};
+use super::pipes::{Pipes, read, read_now};
 use super::{GRACE, Leaders, tree};
 use crate::command::{CommandError, EndCause, Event, Exit, Limits, Stream};
 use crate::egress::Denied;
 use crate::sandbox::{Awaited, Process};
-
-/// How much is read at once.
-const CHUNK: usize = 64 * 1024;
 
 /// How much of what a leader says is read at once.
 const REPORT_BYTES: usize = 4096;
@@ -34,28 +31,6 @@ const COMPLAINT: &[u8] = b"bwrap: ";
 
 /// How long they are at most.
 const MAX_COMPLAINT_BYTES: usize = 4096;
-
-/// The pipes that a command writes to.
-#[derive(Debug)]
-pub(crate) struct Pipes {
-    stdout: pipe::Receiver,
-    stderr: pipe::Receiver,
-}
-
-impl Pipes {
-    /// Two pipes, and what a command is given to read and write.
-    pub(crate) fn open(input: &[u8], others: Vec<OwnedFd>) -> io::Result<(Self, Descriptors)> {
-        let (stdout, stdout_end) = output_pipe()?;
-        let (stderr, stderr_end) = output_pipe()?;
-        let descriptors = Descriptors {
-            stdin: input_of(input)?,
-            stdout: stdout_end,
-            stderr: stderr_end,
-            others,
-        };
-        Ok((Self { stdout, stderr }, descriptors))
-    }
-}
 
 /// A leader that waits for its request. Starting it takes a while, in which other things can be prepared.
 #[derive(Debug)]
@@ -390,43 +365,6 @@ impl Led {
     }
 }
 
-/// A pipe: our end, and the end that a command writes to.
-pub(crate) fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
-    let (ours, theirs) = io::pipe()?;
-    Ok((pipe::Receiver::from_owned_fd(ours.into())?, theirs.into()))
-}
-
-/// What a command reads: kept by the kernel, so that nobody needs to feed it.
-pub(crate) fn input_of(bytes: &[u8]) -> io::Result<OwnedFd> {
-    if bytes.is_empty() {
-        return Ok(std::fs::File::open("/dev/null")?.into());
-    }
-    let mut file = std::fs::File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
-    io::Write::write_all(&mut file, bytes)?;
-    io::Seek::rewind(&mut file)?;
-    Ok(file.into())
-}
-
-/// Reads some; nothing when no more will come. Without a pipe it never ends.
-pub(crate) async fn read(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
-    let Some(pipe) = pipe else {
-        return std::future::pending().await;
-    };
-    loop {
-        pipe.readable().await.ok();
-        let mut bytes = vec![0; CHUNK];
-        match pipe.try_read(&mut bytes) {
-            Ok(0) => return None,
-            Ok(length) => {
-                bytes.truncate(length);
-                return Some(bytes);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => return None,
-        }
-    }
-}
-
 /// Reads what the leader says, and what it hands over with that. Nothing is lost when this is dropped halfway.
 async fn told(control: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     control
@@ -437,16 +375,4 @@ async fn told(control: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
             Ok((bytes, descriptors))
         })
         .await
-}
-
-/// What is in a pipe already. The kernel is asked itself: the runtime may not know yet what has just arrived.
-pub(crate) fn read_now(pipe: &mut Option<pipe::Receiver>) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; CHUNK];
-    match rustix::io::read(pipe.as_ref()?, &mut bytes) {
-        Ok(length @ 1..) => {
-            bytes.truncate(length);
-            Some(bytes)
-        }
-        _ => None,
-    }
 }

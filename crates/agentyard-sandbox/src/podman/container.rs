@@ -9,7 +9,7 @@ use hyper_util::rt::TokioIo;
 use rustix::process::Pid;
 use tokio::io::ReadHalf;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Interval, sleep_until};
+use tokio::time::{Instant, Interval, sleep, sleep_until};
 
 use super::api::ApiError;
 use super::inside::Inside;
@@ -33,6 +33,13 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// How often it is tried to remove a container.
 const REMOVALS: usize = 3;
+
+/// How often a container is asked to stand still. On a busy machine the kernel may need longer for that than what podman
+/// calls waits for it.
+const PAUSING_TRIES: usize = 5;
+
+/// How long it is let alone in between.
+const BREATH: Duration = Duration::from_millis(100);
 
 /// How often it is looked at what a container takes.
 const SAMPLES: Duration = Duration::from_millis(100);
@@ -142,7 +149,7 @@ impl Drop for Container {
                     if service.api.delete(&path).await.is_ok() {
                         break;
                     }
-                    tokio::time::sleep(GRACE).await;
+                    sleep(GRACE).await;
                 }
             });
         }
@@ -246,7 +253,16 @@ impl Contained {
         async move {
             let gone = || ApiError::Broken("the container is gone".to_owned());
             let (service, path) = call.ok_or_else(gone)?;
-            service.api.post(&path, None).await.map(drop)
+            let mut tries = 1;
+            loop {
+                match service.api.post(&path, None).await {
+                    Err(error @ ApiError::Refused { .. }) if !error.is_missing() && tries < PAUSING_TRIES => {
+                        tries += 1;
+                    }
+                    answered => return answered.map(drop),
+                }
+                sleep(BREATH).await;
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use agentyard_git::{BranchName, RemoteUrl};
 use agentyard_model::{Caller, Sandbox, SandboxId, SecretName};
 use agentyard_sandbox::Standing;
 
-use super::calling::Inside;
+use super::calling::{Answer, Inside};
 use super::credentials::Credentials;
 use super::{Inner, SandboxGit};
 use crate::error::{Error, ErrorKind, Result};
@@ -59,6 +59,17 @@ impl Session {
             identity: (&self.identity.0, &self.identity.1),
             mask: &self.mask,
         }
+    }
+
+    /// Calls git about the remote: with these words, its address, and these references.
+    pub(super) async fn ask_remote(&self, words: &[&str], references: &[&str]) -> Result<Answer> {
+        // Not as `origin`: what the repository's settings say of that may have been changed.
+        let (settings, address) = self.credentials.address(&self.checkout.url);
+        let mut call: Vec<&str> = settings.iter().map(String::as_str).collect();
+        call.extend(words);
+        call.extend(["--", &address]);
+        call.extend(references);
+        self.inside().attempt(&call, Some(&self.credentials)).await
     }
 
     /// What somebody else said, without secrets.

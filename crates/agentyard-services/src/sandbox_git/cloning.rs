@@ -11,6 +11,7 @@ use agentyard_sandbox::{Network, Standing};
 use super::SandboxGit;
 use super::calling::Inside;
 use super::checkout::{Checkout, PLACES, metadata};
+use super::credentials::Credentials;
 use crate::error::{Error, ErrorKind, Result};
 use crate::failures::from_git;
 use crate::sandboxes::CreateSandbox;
@@ -133,72 +134,20 @@ impl SandboxGit {
             identity: (&identity.0, &identity.1),
             mask: &mask,
         };
-        let mut words = vec!["clone", "--quiet", "--origin", "origin", "--no-tags"];
-        if let Some(base) = &base {
-            words.extend(["--branch", base.as_str()]);
-        }
-        words.extend(["--", url.as_str(), "."]);
-        let cloned = inside.attempt(&words, Some(&credentials)).await?;
-        if cloned.code != 0 {
-            let told = cloned.failure(&format!("cloning {url}"));
-            let error = Error::new(ErrorKind::Unavailable, told.to_string()).hint(
-                "see whether the address and `base` are right, and whether a token is needed: keep one as the secret \
-                 `GITHUB_TOKEN`, name another with `secret`, or have \
-                 `git.sandbox_credentials` set, which lends the server's own",
-            );
-            return Err(match self.0.settings.network {
-                Network::Full => error,
-                Network::Registry | Network::None => error.hint(
-                    "sandboxes here reach package registries at most: whoever runs Agentyard adds the remote's host \
-                     to `sandbox.registries`, or sets `e2b.network` to `full`",
-                ),
-            });
-        }
+        self.clone_here(&inside, &url, base.as_ref(), &credentials)
+            .await?;
         let base = match base {
             Some(base) => base,
             None => BranchName::new(inside.default_branch().await?).map_err(from_git)?,
         };
-        let remote = format!("refs/remotes/origin/{}", branch.as_str());
-        let known = inside
-            .attempt(&["rev-parse", "--verify", "--quiet", &remote], None)
-            .await?;
-        let is_resumed = known.code == 0;
-        let start = if is_resumed {
-            remote
-        } else {
-            format!("refs/remotes/origin/{}", base.as_str())
-        };
-        let words = [
-            "checkout",
-            "--quiet",
-            "--no-track",
-            "-B",
-            branch.as_str(),
-            &start,
-            "--",
-        ];
-        inside.git("checking the agent's branch out", &words).await?;
-        if is_resumed {
-            inside.note_pushed(&start).await?;
-        }
-        // For who calls git there with the variable set; it holds no token.
-        for setting in credentials.settings() {
-            if let Some((name, value)) = setting.split_once('=') {
-                inside
-                    .git("setting the credential helper", &["config", name, value])
-                    .await?;
-            }
-        }
-        let head = inside
-            .git("reading the head", &["rev-parse", "HEAD"])
-            .await?
-            .line();
+        let is_resumed = inside.check_out(&branch, &base).await?;
+        inside.keep_helper(&credentials).await?;
         let cloned = SandboxCloned {
             sandbox: id,
             path: path.to_owned(),
             branch: branch.as_str().to_owned(),
             base: base.as_str().to_owned(),
-            head,
+            head: inside.head().await?,
             is_resumed,
         };
         let checkout = Checkout {
@@ -211,6 +160,74 @@ impl SandboxGit {
         };
         self.0.remember(id, Arc::new(checkout));
         Ok(cloned)
+    }
+
+    /// Clones a repository, at this branch or the remote's default.
+    async fn clone_here(
+        &self,
+        inside: &Inside<'_>,
+        url: &RemoteUrl,
+        base: Option<&BranchName>,
+        credentials: &Credentials,
+    ) -> Result<()> {
+        let mut words = vec!["clone", "--quiet", "--origin", "origin", "--no-tags"];
+        if let Some(base) = base {
+            words.extend(["--branch", base.as_str()]);
+        }
+        words.extend(["--", url.as_str(), "."]);
+        let cloned = inside.attempt(&words, Some(credentials)).await?;
+        if cloned.code == 0 {
+            return Ok(());
+        }
+        let told = cloned.failure(&format!("cloning {url}"));
+        let error = Error::new(ErrorKind::Unavailable, told.to_string()).hint(
+            "see whether the address and `base` are right, and whether a token is needed: keep one as the secret \
+             `GITHUB_TOKEN`, name another with `secret`, or have `git.sandbox_credentials` set, which lends the \
+             server's own",
+        );
+        Err(match self.0.settings.network {
+            Network::Full => error,
+            Network::Registry | Network::None => error.hint(
+                "sandboxes here reach package registries at most: whoever runs Agentyard adds the remote's host to \
+                 `sandbox.registries`, or sets `e2b.network` to `full`",
+            ),
+        })
+    }
+}
+
+impl Inside<'_> {
+    /// Checks the agent's branch out: as the remote has it, or a new one at its base. Tells whether the remote had it.
+    async fn check_out(&self, branch: &BranchName, base: &BranchName) -> Result<bool> {
+        let remote = |name: &BranchName| format!("refs/remotes/origin/{}", name.as_str());
+        let own = remote(branch);
+        let known = self
+            .attempt(&["rev-parse", "--verify", "--quiet", &own], None)
+            .await?;
+        let is_resumed = known.code == 0;
+        let start = if is_resumed { own } else { remote(base) };
+        let words = [
+            "checkout",
+            "--quiet",
+            "--no-track",
+            "-B",
+            branch.as_str(),
+            &start,
+            "--",
+        ];
+        self.git("checking the agent's branch out", &words).await?;
+        if is_resumed {
+            self.note_pushed(&start).await?;
+        }
+        Ok(is_resumed)
+    }
+
+    /// Lets whoever calls git there with the variable set use the credential helper, which holds no token.
+    async fn keep_helper(&self, credentials: &Credentials) -> Result<()> {
+        if let Some((name, value)) = credentials.helper() {
+            self.git("setting the credential helper", &["config", &name, value])
+                .await?;
+        }
+        Ok(())
     }
 }
 

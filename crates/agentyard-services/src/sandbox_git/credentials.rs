@@ -1,7 +1,7 @@
 //! The token for a remote: in the environment of a call, and told to no host but the remote's.
 
 use agentyard_git::RemoteUrl;
-use agentyard_model::{Caller, Permission, Secret, SecretName};
+use agentyard_model::{Caller, Permission, RequestId, Secret, SecretName};
 
 use super::SandboxGit;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,12 +26,28 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
+    /// The address of the remote in a call: the words before it, and itself. The repository may have settings that
+    /// rewrite addresses, but none for a name that is made up for this call; and what was rewritten once is not again.
+    pub(super) fn address(&self, url: &RemoteUrl) -> ([String; 2], String) {
+        let alias = format!("agentyard-{}:/", RequestId::new());
+        let address = match url.as_str().strip_prefix(&self.scope) {
+            Some(path) => format!("{alias}{path}"),
+            None => url.as_str().to_owned(),
+        };
+        let setting = format!("url.{}.insteadOf={alias}", self.scope);
+        (["-c".to_owned(), setting], address)
+    }
+
     /// The settings of a call to the remote.
     pub(super) fn settings(&self) -> Vec<String> {
-        match self.secret {
-            Some(_) => vec![format!("credential.{}.helper={HELPER}", self.scope)],
-            None => Vec::new(),
-        }
+        let helper = self.helper().map(|(name, value)| format!("{name}={value}"));
+        helper.into_iter().collect()
+    }
+
+    /// The setting by which git gets the token, which it does not hold.
+    pub(super) fn helper(&self) -> Option<(String, &'static str)> {
+        let name = format!("credential.{}.helper", self.scope);
+        self.secret.as_ref().map(|_| (name, HELPER))
     }
 
     /// What the call's environment has more than others'.
@@ -134,5 +150,19 @@ mod tests {
             ..credentials
         };
         assert!(none.settings().is_empty() && none.environment().is_empty());
+    }
+
+    #[test]
+    fn each_call_names_the_remote_by_what_no_setting_of_the_repository_knows() {
+        let credentials = Credentials {
+            scope: "https://github.com".to_owned(),
+            user: String::new(),
+            secret: None,
+        };
+        let url = RemoteUrl::parse("https://github.com/ada/shop.git").unwrap();
+        let (settings, address) = credentials.address(&url);
+        let alias = settings[1].strip_prefix("url.https://github.com.insteadOf=");
+        assert_eq!(address.strip_prefix(alias.unwrap()), Some("/ada/shop.git"));
+        assert_ne!(credentials.address(&url).1, address);
     }
 }

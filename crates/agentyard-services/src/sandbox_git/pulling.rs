@@ -61,16 +61,9 @@ impl Session {
     pub(super) async fn fetch_base(&self) -> Result<()> {
         let base = self.checkout.base.as_str();
         let refspec = format!("+refs/heads/{base}:refs/remotes/origin/{base}");
-        // By its address: what the repository's settings say of `origin` may have been changed.
-        let words = [
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--",
-            self.checkout.url.as_str(),
-            &refspec,
-        ];
-        let fetched = self.inside().attempt(&words, Some(&self.credentials)).await?;
+        let fetched = self
+            .ask_remote(&["fetch", "--quiet", "--no-tags"], &[&refspec])
+            .await?;
         if fetched.code == 0 {
             return Ok(());
         }

@@ -163,13 +163,11 @@ impl Session {
             there.as_deref().unwrap_or_default()
         );
         let refspec = format!("HEAD:refs/heads/{branch}");
-        let url = self.checkout.url.as_str();
-        let words = ["push", "--quiet", "--no-verify", &lease, "--", url, &refspec];
-        let pushed = inside.attempt(&words, Some(&self.credentials)).await?;
+        let words = ["push", "--quiet", "--no-verify", &lease];
+        let pushed = self.ask_remote(&words, &[&refspec]).await?;
         if pushed.code != 0 {
-            return Ok(Tried::Failed(
-                pushed.failure(&format!("pushing `{branch}` to {url}")),
-            ));
+            let attempted = format!("pushing `{branch}` to {}", self.checkout.url);
+            return Ok(Tried::Failed(pushed.failure(&attempted)));
         }
         inside.note_pushed(&head).await?;
         Ok(Tried::Pushed(head))
@@ -177,12 +175,9 @@ impl Session {
 
     /// The agent's branch as the remote has it, fetched; none when it has none.
     async fn fetch_own(&self) -> Result<Result<Option<String>>> {
-        let inside = self.inside();
-        let (branch, url) = (self.checkout.branch.as_str(), self.checkout.url.as_str());
+        let (branch, url) = (self.checkout.branch.as_str(), &self.checkout.url);
         let name = format!("refs/heads/{branch}");
-        let listed = inside
-            .attempt(&["ls-remote", "--", url, &name], Some(&self.credentials))
-            .await?;
+        let listed = self.ask_remote(&["ls-remote"], &[&name]).await?;
         if listed.code != 0 {
             return Ok(Err(listed.failure(&format!("asking {url} for `{branch}`"))));
         }
@@ -191,8 +186,9 @@ impl Session {
             return Ok(Ok(None));
         };
         let refspec = format!("+{name}:refs/remotes/origin/{branch}");
-        let words = ["fetch", "--quiet", "--no-tags", "--", url, &refspec];
-        let fetched = inside.attempt(&words, Some(&self.credentials)).await?;
+        let fetched = self
+            .ask_remote(&["fetch", "--quiet", "--no-tags"], &[&refspec])
+            .await?;
         Ok(match fetched.code {
             0 => Ok(Some(there.to_owned())),
             _ => Err(fetched.failure(&format!("fetching `{branch}` from {url}"))),

@@ -86,8 +86,9 @@ fn parse(text: &[u8], is_cut: bool) -> Result<SandboxStatus> {
     let unreadable = || {
         Error::new(
             ErrorKind::Conflict,
-            "what git says about the status is not to be understood",
+            "what git says in the sandbox about the status cannot be understood",
         )
+        .hint("look at the repository there with `sandbox_run`: `git status`")
     };
     let mut status = SandboxStatus {
         is_cut,

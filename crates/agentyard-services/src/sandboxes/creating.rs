@@ -159,8 +159,10 @@ impl Sandboxes {
         variables: &BTreeMap<String, Secret>,
         timeout: Duration,
     ) -> Result<Row> {
-        // It is kept before anybody can find it, so that whoever ends it then takes it down, too.
+        // It is kept before anybody can find it, so that whoever ends it then takes it down, too. One that ends by itself
+        // at once is removed when the row says that it runs, and not before.
         let kept = Arc::new(Kept::new(row, Arc::clone(yard)));
+        let _turn = Arc::clone(&kept.turn).lock_owned().await;
         self.kept().insert(row.id, Arc::clone(&kept));
         self.keep(&kept, standing, variables);
         // Its time begins when it can be used.
@@ -179,6 +181,8 @@ impl Sandboxes {
         if let Some(kept) = kept {
             take_down(&kept).await;
         }
+        let event = AuditEvent::with_outcome(caller, action, row.id, Outcome::Failed);
+        self.0.parts.audit.record_soon(event).await;
         if let Err(error) = yard.grounds.remove(&row.id.to_string()).await {
             tracing::warn!(%error, sandbox = %row.id, "the files of a sandbox that was not made could not be removed");
             return;
@@ -186,8 +190,6 @@ impl Sandboxes {
         if let Err(error) = self.0.parts.store.sandboxes().forget(row.id).await {
             tracing::warn!(%error, sandbox = %row.id, "a sandbox that was not made could not be forgotten");
         }
-        let event = AuditEvent::with_outcome(caller, action, row.id, Outcome::Failed);
-        self.0.parts.audit.record_soon(event).await;
     }
 
     /// Waits until a sandbox that somebody else asked for is there.
@@ -228,31 +230,35 @@ impl Sandboxes {
     }
 }
 
-/// Tells a sandbox that was stood up before somebody wanted it what is to be in the environment of its programs.
+/// A sandbox that was stood up before somebody wanted it, once it knows what is to be in the environment of its programs.
+/// One that cannot be told is taken down.
 async fn initialized(standing: Standing, variables: &BTreeMap<String, Secret>) -> Result<Standing> {
+    match tell_environment(&standing, variables).await {
+        Ok(()) => Ok(standing),
+        Err(reason) => {
+            standing.take_down().await;
+            let message = format!("the sandbox was not told its environment: {reason}");
+            Err(Error::new(ErrorKind::Unavailable, message).hint("try again"))
+        }
+    }
+}
+
+async fn tell_environment(standing: &Standing, variables: &BTreeMap<String, Secret>) -> Result<(), String> {
     let env_vars = variables.iter();
     let initialization = Initialization {
         env_vars: env_vars
             .map(|(name, value)| (name.clone(), value.expose().to_owned()))
             .collect(),
     };
-    let failed = |reason: String| {
-        Error::new(
-            ErrorKind::Unavailable,
-            format!("the sandbox was not told its environment: {reason}"),
-        )
-        .hint("try again")
-    };
-    let body = serde_json::to_vec(&initialization).map_err(|error| failed(error.to_string()))?;
+    let body = serde_json::to_vec(&initialization).map_err(|error| error.to_string())?;
     let request = http::Request::post("/init")
         .header(http::header::CONTENT_TYPE, agentyard_envd::connect::UNARY)
         .body(full(body))
-        .map_err(|error| failed(error.to_string()))?;
-    let answered = standing.exchange(request).await;
-    let status = answered.map_err(|error| failed(error.to_string()))?.status();
-    match status.is_success() {
-        true => Ok(standing),
-        false => Err(failed(status.to_string())),
+        .map_err(|error| error.to_string())?;
+    let answer = standing.exchange(request).await.map_err(|error| error.reason)?;
+    match answer.status() {
+        status if status.is_success() => Ok(()),
+        status => Err(status.to_string()),
     }
 }
 

@@ -1,15 +1,12 @@
 //! Requests to what answers in a sandbox, and to what listens there. Both ways are streams; nothing is held back.
 
-use agentyard_envd::{Body, Exchange as _, PORT_HEADER};
+use agentyard_envd::{Body, Exchange as _, PORT_HEADER, TOKEN_HEADERS};
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use http::{Request, Response};
 
 use super::recording::Recorded;
 use super::{Sandboxes, Visit};
 use crate::error::{Error, ErrorKind, Result};
-
-/// What opens sandboxes or more is for nobody inside.
-const TOKENS: &[&str] = &["x-access-token", "e2b-traffic-access-token", "x-api-key"];
 
 impl Sandboxes {
     /// Hands a request to a sandbox, and the answer back. What is started or changed there is written down first. A
@@ -43,8 +40,8 @@ impl Sandboxes {
 /// Takes out what opens doors outside. As whom programs are to run is for whoever answers inside.
 fn hide_tokens(request: &mut Request<Body>) {
     let headers = request.headers_mut();
-    for name in TOKENS {
-        headers.remove(*name);
+    for name in TOKEN_HEADERS {
+        headers.remove(name);
     }
     let is_basic = headers
         .get(AUTHORIZATION)

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use agentyard_model::{Caller, SandboxId};
+use agentyard_model::{Caller, SandboxId, SnapshotId};
 
 use super::creating::Plan;
 use super::owners::Wish;
 use super::templates::Origin;
-use super::yards::from_grounds;
+use super::yards::Yard;
 use super::{SandboxAccess, Sandboxes, checking};
 use crate::error::{Error, Result, from_store};
 use crate::turns::to_its_end;
@@ -79,11 +79,19 @@ impl Sandboxes {
         while let Some(fork) = forks.join_next().await {
             made.push(fork.unwrap_or_else(|error| Err(Error::internal("forking a sandbox", error))));
         }
-        // It was nobody's; what it holds stays as long as the forks need it.
-        let removed = yard.grounds.remove_snapshot(&snapshot.id.to_string()).await;
-        removed.map_err(|error| from_grounds(&error))?;
-        let forgotten = store.sandbox_snapshots().forget(snapshot.id).await;
-        forgotten.map_err(|error| from_store("forking a sandbox", error))?;
+        self.drop_nameless(&yard, snapshot.id).await;
         Ok(made)
+    }
+
+    /// Removes the snapshot that forks were made from, which was nobody's. What it holds stays as long as they need it.
+    /// They are there whatever comes of this; what stays behind goes when the yard is put in order.
+    async fn drop_nameless(&self, yard: &Yard, snapshot: SnapshotId) {
+        if let Err(error) = yard.grounds.remove_snapshot(&snapshot.to_string()).await {
+            tracing::warn!(%error, %snapshot, "the files that sandboxes were forked from could not be removed");
+            return;
+        }
+        if let Err(error) = self.0.parts.store.sandbox_snapshots().forget(snapshot).await {
+            tracing::warn!(%error, %snapshot, "what sandboxes were forked from could not be forgotten");
+        }
     }
 }

@@ -107,7 +107,7 @@ impl Sandboxes {
         let timed_out = match ended {
             Ok(Ok(())) => false,
             Ok(Err(CallError::Refused(fault))) if fault.code == Code::DeadlineExceeded => true,
-            Ok(Err(error)) => return Err(from_call(&error)),
+            Ok(Err(error)) => return Err(from_call(&error, running.pid)),
             Err(_) => true,
         };
         let mut ran = std::mem::take(&mut running.ran);
@@ -233,9 +233,9 @@ fn started(request: SandboxCommand) -> Result<StartRequest> {
     })
 }
 
-/// What the failure of a call to a sandbox means to a client. What a sandbox says is not ours, so it is cut and made
-/// plain.
-pub(super) fn from_call(error: &CallError) -> Error {
+/// What it means to a client that a call to start a command failed, before or after that was started. What a sandbox
+/// says is not ours, so it is cut and made plain.
+fn from_call(error: &CallError, started: Option<u32>) -> Error {
     let kind = match error {
         CallError::Refused(fault) => match fault.code {
             Code::NotFound => ErrorKind::NotFound,
@@ -248,7 +248,14 @@ pub(super) fn from_call(error: &CallError) -> Error {
         CallError::Unreachable(_) | CallError::Unreadable(_) => ErrorKind::Unavailable,
     };
     let told: String = error.to_string().escape_debug().take(500).collect();
-    Error::new(kind, format!("the command was not run in the sandbox: {told}"))
+    match started {
+        None => Error::new(kind, format!("the command was not run in the sandbox: {told}")),
+        Some(_) => Error::new(
+            kind,
+            format!("the command was started in the sandbox, but how it ended is not known: {told}"),
+        )
+        .hint("sandbox_get says whether the sandbox is still there"),
+    }
 }
 
 #[cfg(test)]

@@ -133,23 +133,24 @@ impl Sandboxes {
             )
             .hint("remove some with sandbox_snapshot_remove")
         })?;
-        let taken = match kept.phase() {
-            Phase::Running(standing) => match standing.freeze().await {
-                Err(error) => Err(not_done("the sandbox could not be held still", error)),
-                Ok(()) => {
-                    let taken = self.copy(entered, snapshot.id).await;
-                    let thawed = standing.thaw().await;
-                    thawed.map_err(|error| not_done("the sandbox does not go on", error))?;
-                    taken
-                }
-            },
-            Phase::Frozen(_) | Phase::Absent => self.copy(entered, snapshot.id).await,
-        };
+        let taken = self.copy_held_still(entered, snapshot.id).await;
         if taken.is_err() {
             let _ = kept.yard.grounds.remove_snapshot(&snapshot.id.to_string()).await;
             snapshots.forget(snapshot.id).await.map_err(failed)?;
         }
         taken.map(|()| snapshot)
+    }
+
+    /// Copies the files of a sandbox while nobody in it changes them.
+    async fn copy_held_still(&self, entered: &Entered, to: SnapshotId) -> Result<()> {
+        let Phase::Running(standing) = entered.kept.phase() else {
+            return self.copy(entered, to).await;
+        };
+        let frozen = standing.freeze().await;
+        frozen.map_err(|error| not_done("the sandbox could not be held still", error))?;
+        let copied = self.copy(entered, to).await;
+        let thawed = standing.thaw().await;
+        copied.and(thawed.map_err(|error| not_done("the sandbox could not be let go on", error)))
     }
 
     async fn copy(&self, entered: &Entered, to: SnapshotId) -> Result<()> {

@@ -109,7 +109,7 @@ impl Sandboxes {
             lifetime: self.0.parts.settings.max_timeout,
         };
         let stood = sandbox.stand_up(site).await;
-        stood.map_err(|error| not_done("the sandbox was not stood up", error))
+        stood.map_err(|error| not_done("the sandbox could not be started", error))
     }
 
     pub(super) fn backend(&self) -> Result<Arc<dyn Sandbox>> {

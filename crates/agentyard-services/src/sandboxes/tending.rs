@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use agentyard_model::{AuditEvent, Caller, SandboxState, Timestamp};
+use tokio::task::JoinHandle;
 
 use super::Sandboxes;
 use super::ending::take_down;
@@ -35,18 +36,21 @@ impl Sandboxes {
             EndWithThis(tokio::spawn(async move {
                 let mut sampled = tokio::time::Instant::now();
                 let mut counted = sampled;
+                let mut sampling = None;
                 while let Some(all) = all.upgrade().map(Self) {
                     for kept in all.due() {
                         let all = all.clone();
                         tokio::spawn(async move { all.leave(kept).await });
                     }
-                    if sampled.elapsed() >= SAMPLED_EVERY {
+                    // Looking at large disks takes long, and is not begun anew before it is done.
+                    let is_sampled = sampling.as_ref().is_none_or(JoinHandle::is_finished);
+                    if is_sampled && sampled.elapsed() >= SAMPLED_EVERY {
                         sampled = tokio::time::Instant::now();
                         let all = all.clone();
-                        tokio::spawn(async move {
-                            all.sample_all().await;
+                        sampling = Some(tokio::spawn(async move {
                             all.tend_spares().await;
-                        });
+                            all.sample_all().await;
+                        }));
                     }
                     measures::running(all.count_running(), counted.elapsed());
                     counted = tokio::time::Instant::now();
@@ -72,7 +76,9 @@ impl Sandboxes {
         self.kept().values().filter(is_due).cloned().collect()
     }
 
-    fn count_running(&self) -> u32 {
+    /// How many sandboxes run in this process, and would end with it.
+    #[must_use]
+    pub fn count_running(&self) -> u32 {
         let running = self
             .kept()
             .values()
@@ -96,6 +102,8 @@ impl Sandboxes {
     async fn leave(&self, kept: Arc<Kept>) {
         if let Err(error) = self.left(&kept).await {
             tracing::warn!(sandbox = %kept.id, error = %error.chain(), "a sandbox whose time is up could not be ended");
+            // Whatever is in the way, such as a database that is away, will be for a while.
+            tokio::time::sleep(LOOK).await;
         }
         kept.is_leaving.store(false, Ordering::Relaxed);
     }

@@ -72,8 +72,8 @@ impl Sandboxes {
                 format!("port {port} of the sandbox {id} needs the sandbox's token"),
             )
             .hint(
-                "sandbox_connect gives it; it goes into the header `X-Access-Token`, or, for what listens in the \
-                 sandbox, `E2B-Traffic-Access-Token`",
+                "E2B's `create` and `connect` give it; it goes into the header `X-Access-Token`, or, for what listens in \
+                 the sandbox, `E2B-Traffic-Access-Token`",
             ));
         }
         self.let_in(row, port).await

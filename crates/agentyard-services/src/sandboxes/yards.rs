@@ -219,5 +219,8 @@ pub(super) fn from_grounds(error: &GroundsError) -> Error {
         GroundsError::Name(_) => ErrorKind::InvalidInput,
         GroundsError::Files { .. } => ErrorKind::Unavailable,
     };
-    Error::new(kind, format!("the files of the sandbox: {error}"))
+    Error::new(
+        kind,
+        format!("working on the files of the sandbox failed: {error}"),
+    )
 }

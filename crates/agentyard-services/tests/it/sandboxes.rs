@@ -417,11 +417,9 @@ async fn it_is_told_what_a_sandbox_takes() {
         .metrics(&local(), id, None, None)
         .await
         .unwrap();
-    assert_eq!(samples.len(), 1);
-    assert!(
-        samples[0].memory_limit_bytes > 0 && samples[0].cpu_count > 0,
-        "{samples:?}"
-    );
+    // Some may have been taken by themselves meanwhile.
+    let last = samples.last().unwrap();
+    assert!(last.memory_limit_bytes > 0 && last.cpu_count > 0, "{samples:?}");
     let later = platform.clock.now().after(Duration::from_secs(1));
     let none = services.sandboxes.metrics(&local(), id, Some(later), None).await;
     assert!(none.unwrap().is_empty());

@@ -58,6 +58,7 @@ fn group(noun: &'static str) -> Command {
         "file" => "Read and change files",
         "git" => "Look at repositories and change them",
         "repo" => "Repositories that workspaces are made of",
+        "sandbox" => "Small machines that stay for a while, on a server, and git in them",
         "workspace" => "Branches in working trees of their own",
         "secret" => "Secrets that executions can be granted",
         "token" => "Make, list and revoke tokens",
@@ -174,4 +175,20 @@ pub(crate) fn path_argument(entry: &Entry) -> Option<&'static str> {
     ["workspace", "path"]
         .into_iter()
         .find(|name| operation.properties().contains_key(*name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_of_commands_says_what_it_is_for() {
+        for operation in registry().iter() {
+            let (noun, verb) = operation.entry().command();
+            if verb.is_some() {
+                let about = group(noun).get_about().unwrap().to_string();
+                assert_ne!(about, noun, "`agentyard {noun}` is not described");
+            }
+        }
+    }
 }

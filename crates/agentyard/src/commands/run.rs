@@ -27,6 +27,10 @@ const UNNOTICED: Duration = Duration::from_millis(300);
 /// How much may be seen of a call before it is shown.
 const SEEN_AT_ONCE: usize = 64;
 
+/// What somebody is told who makes a sandbox without a server.
+const EPHEMERAL: &str = "the sandbox ended with this command, because it lived in its process; to have one that stays, run \
+                         `agentyard serve`, and say with AGENTYARD_URL and AGENTYARD_TOKEN, or --server, that commands go to it";
+
 /// Runs it.
 pub(crate) fn run(setting: &Setting, typed: Result<Typed>) -> std::result::Result<ExitCode, Failure> {
     let caller = Caller::local();
@@ -101,8 +105,12 @@ async fn here(
             Err(Failure::new(ErrorKind::Unavailable, "interrupted"))
         }
     };
+    let ending = platform.services.sandboxes.count_running();
     platform.services.end().await;
     store.close().await;
+    if ending > 0 {
+        render::warning(EPHEMERAL).map_err(Failure::output)?;
+    }
     answer
 }
 

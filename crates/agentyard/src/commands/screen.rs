@@ -99,6 +99,8 @@ impl Screen {
         }
         if end["timed_out"] == true {
             render::warning("its time was up, so it was ended")?;
+        } else if let Some(ended) = end["ended"].as_str() {
+            render::warning(&format!("it did not end by itself: {ended}"))?;
         }
         Ok(exit_code(end))
     }

@@ -251,6 +251,25 @@ fn tokens_are_api_keys_here_and_nowhere_else() {
 }
 
 #[test]
+fn whoever_may_see_a_sandbox_and_not_use_it_is_not_told_its_token() {
+    let yard = Yard::start(&[]);
+    let sandbox = yard.create(json!({}));
+    let bearer = format!("Bearer {}", yard.key);
+    let headers = [("Authorization", &*bearer), ("Content-Type", "application/json")];
+    let wanted = json!({ "name": "onlooker", "permissions": ["agent:run", "project:read"] });
+    let made = yard.ask("POST /api/v1/tokens", &headers, &wanted.to_string());
+    let onlooker = made.json()["secret"].as_str().unwrap().to_owned();
+    let told = |key: &str, line: &str| yard.ask(line, &[("X-API-KEY", key)], "");
+    let one = format!("GET /sandboxes/{}", sandbox.id);
+    assert_eq!(told(&yard.key, &one).json()["envdAccessToken"], *sandbox.access);
+    let seen = told(&onlooker, &one);
+    assert_eq!(seen.json()["sandboxID"], *sandbox.id, "{}", seen.text());
+    assert_eq!(seen.json().get("envdAccessToken"), None);
+    let used = told(&onlooker, &format!("POST /v2/sandboxes/{}/connect", sandbox.id));
+    assert_eq!(used.fault().0, 403);
+}
+
+#[test]
 fn without_authentication_any_key_will_do() {
     let yard = Yard::start(&["--auth", "none"]);
     assert_eq!(
@@ -602,5 +621,7 @@ fn uploads_are_bounded() {
     ];
     let upload = |length: usize| yard.ask("POST /files?path=a", &headers, &"x".repeat(length));
     assert_eq!(upload(1000).status, 200);
-    assert_eq!(upload(1001).fault().0, 413);
+    let (status, message) = upload(1001).fault();
+    assert_eq!(status, 413);
+    assert!(message.contains("http.max_sandbox_upload_bytes"), "{message}");
 }

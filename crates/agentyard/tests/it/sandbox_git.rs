@@ -330,6 +330,8 @@ fn the_token_reaches_its_host_and_is_told_to_nobody_else() {
                    git config core.hooksPath /workspace/hooks && mkdir -p /workspace/hooks && \
                    printf '#!/bin/sh\\nenv > /workspace/stolen\\n' > /workspace/hooks/pre-push && \
                    chmod +x /workspace/hooks/pre-push && git config remote.origin.url ext::false && \
+                   git config url.http://127.0.0.1:9/.insteadOf http:// && \
+                   git config url.http://127.0.0.1:9/.pushInsteadOf http:// && \
                    ! grep -r 5ec7e7 .git && ! env | grep 5ec7e7 && echo work > work";
     agent.script(&cloned, hostile);
     let sandbox = &cloned["sandbox_id"];

@@ -11,9 +11,10 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::super::INTERPRETER_PORT;
 use super::super::routes::Daemon;
-use super::super::{INTERPRETER_PORT, PORT_HEADER};
 use crate::exchange::{Body, empty, full};
+use crate::headers::PORT_HEADER;
 
 /// A daemon with a home directory of its own.
 struct Sandbox {

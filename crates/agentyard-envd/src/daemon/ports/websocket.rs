@@ -8,8 +8,9 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-use super::{Trouble, drop_hops, for_listener};
+use super::{Trouble, for_listener};
 use crate::exchange::{Body, empty};
+use crate::headers::drop_hop_by_hop;
 use crate::upgrade::{UPGRADE_HEADER, WEBSOCKET, chunks, pour};
 
 /// Whether a request is one in which a WebSocket is handed on.
@@ -35,7 +36,7 @@ pub(super) async fn exchange(
     let mut answer = sender.send_request(request).await?;
     *answer.version_mut() = Version::HTTP_2;
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-        drop_hops(answer.headers_mut());
+        drop_hop_by_hop(answer.headers_mut());
         return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
     }
     let listener = hyper::upgrade::on(&mut answer).await?;
@@ -54,7 +55,7 @@ pub(super) async fn exchange(
         chunk
     });
     let (mut head, _) = answer.into_parts();
-    drop_hops(&mut head.headers);
+    drop_hop_by_hop(&mut head.headers);
     head.status = StatusCode::OK;
     head.headers.insert(UPGRADE_HEADER, WEBSOCKET);
     Ok(Response::from_parts(head, StreamBody::new(told).boxed_unsync()))

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use agentyard_envd::ENVD_VERSION;
-use agentyard_model::{SandboxId, Timestamp};
-use agentyard_services::Error;
+use agentyard_model::{SandboxId, SandboxState, Timestamp};
 use axum::extract::State;
 use axum::response::Json;
+use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -23,23 +23,23 @@ const MEBIBYTE: u64 = 1024 * 1024;
 /// A sandbox as our operations tell of it.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct View {
-    pub(super) id: String,
-    pub(super) template: String,
-    pub(super) state: String,
-    pub(super) started_at: Timestamp,
+    id: SandboxId,
+    template: String,
+    state: SandboxState,
+    started_at: Timestamp,
     pub(super) ends_at: Timestamp,
     #[serde(default)]
-    pub(super) cpu_count: u64,
+    cpu_count: u64,
     #[serde(default)]
-    pub(super) memory_bytes: u64,
+    memory_bytes: u64,
     #[serde(default)]
-    pub(super) disk_bytes: u64,
+    disk_bytes: u64,
     #[serde(default)]
-    pub(super) metadata: BTreeMap<String, String>,
+    metadata: BTreeMap<String, String>,
     #[serde(default)]
-    pub(super) auto_pause: bool,
+    auto_pause: bool,
     #[serde(default)]
-    pub(super) auto_resume: bool,
+    auto_resume: bool,
     #[serde(default)]
     internet: Option<bool>,
     #[serde(default)]
@@ -63,7 +63,7 @@ pub(super) struct Admitted {
     #[serde(rename = "templateID")]
     template: String,
     #[serde(rename = "sandboxID")]
-    sandbox: String,
+    sandbox: SandboxId,
     #[serde(rename = "clientID")]
     client: &'static str,
     envd_version: &'static str,
@@ -79,7 +79,7 @@ pub(super) struct Listed {
     #[serde(rename = "templateID")]
     template: String,
     #[serde(rename = "sandboxID")]
-    sandbox: String,
+    sandbox: SandboxId,
     #[serde(rename = "clientID")]
     client: &'static str,
     started_at: Timestamp,
@@ -89,7 +89,7 @@ pub(super) struct Listed {
     memory_mb: u64,
     #[serde(rename = "diskSizeMB")]
     disk_size_mb: u64,
-    state: String,
+    state: SandboxState,
     envd_version: &'static str,
     metadata: BTreeMap<String, String>,
 }
@@ -100,7 +100,9 @@ pub(super) struct Listed {
 pub(super) struct Detail {
     #[serde(flatten)]
     listed: Listed,
-    envd_access_token: String,
+    /// Only for those who may use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    envd_access_token: Option<String>,
     domain: Option<String>,
     allow_internet_access: Option<bool>,
     network: Network,
@@ -122,14 +124,19 @@ pub(super) async fn detail(
     caller: Known,
     SandboxPath(id): SandboxPath,
 ) -> Result<Json<Detail>, Fault> {
-    let view: View = control.find(&caller, id).await?;
-    let access = control.access_token(&caller, &view.id).await?;
+    let view = control.find(&caller, id).await?;
+    let access = match control.access_token(&caller, id).await {
+        Ok(token) => Some(token),
+        // Others of the tenant may see it though they may not use it.
+        Err(fault) if fault.code() == StatusCode::FORBIDDEN => None,
+        Err(fault) => return Err(fault),
+    };
     Ok(Json(view.into_detail(access, control.domain())))
 }
 
 impl View {
     pub(super) fn is_running(&self) -> bool {
-        self.state == "running"
+        self.state == SandboxState::Running
     }
 
     pub(super) fn into_listed(self) -> Listed {
@@ -148,7 +155,7 @@ impl View {
         }
     }
 
-    fn into_detail(self, envd_access_token: String, domain: Option<String>) -> Detail {
+    fn into_detail(self, envd_access_token: Option<String>, domain: Option<String>) -> Detail {
         let said = |list: &Vec<String>| (!list.is_empty()).then(|| list.clone());
         Detail {
             envd_access_token,
@@ -183,15 +190,10 @@ impl Control {
 
     /// Says how to get into a sandbox.
     pub(super) async fn admit(&self, caller: &Known, view: View) -> Result<Admitted, Fault> {
-        let id = id_of(&view.id)?;
-        let traffic = self
-            .platform
-            .services
-            .sandboxes
-            .traffic_token(&caller.0, id)
-            .await?;
+        let sandboxes = &self.platform.services.sandboxes;
+        let traffic = sandboxes.traffic_token(&caller.0, view.id).await?;
         Ok(Admitted {
-            envd_access_token: self.access_token(caller, &view.id).await?,
+            envd_access_token: self.access_token(caller, view.id).await?,
             traffic_access_token: traffic.expose().to_owned(),
             template: view.template,
             sandbox: view.id,
@@ -201,26 +203,15 @@ impl Control {
         })
     }
 
-    async fn access_token(&self, caller: &Known, sandbox: &str) -> Result<String, Fault> {
-        let id = id_of(sandbox)?;
-        let token = self
-            .platform
-            .services
-            .sandboxes
-            .access_token(&caller.0, id)
-            .await?;
+    async fn access_token(&self, caller: &Known, id: SandboxId) -> Result<String, Fault> {
+        let sandboxes = &self.platform.services.sandboxes;
+        let token = sandboxes.access_token(&caller.0, id).await?;
         Ok(token.expose().to_owned())
     }
 
     fn domain(&self) -> Option<String> {
         self.domain.as_deref().map(ToOwned::to_owned)
     }
-}
-
-fn id_of(sandbox: &str) -> Result<SandboxId, Fault> {
-    sandbox
-        .parse()
-        .map_err(|error| Error::internal("reading a sandbox's id", error).into())
 }
 
 #[cfg(test)]
@@ -263,7 +254,7 @@ mod tests {
             "lifecycle": {"autoResume": false, "onTimeout": "pause"},
             "pauseMode": "full",
         });
-        let detail = view.into_detail("token".to_owned(), None);
+        let detail = view.into_detail(Some("token".to_owned()), None);
         assert_eq!(serde_json::to_value(detail).unwrap(), expected);
     }
 }

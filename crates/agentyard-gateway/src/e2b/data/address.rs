@@ -1,13 +1,13 @@
 //! Which sandbox a request is for, and which port of it: said by headers, by the host's name, or by a signature.
 
-use agentyard_envd::{ENVD_PORT, INTERPRETER_PORT};
+use agentyard_envd::{ENVD_PORT, INTERPRETER_PORT, PORT_HEADER, SANDBOX_HEADER};
 use http::header::HOST;
 use http::{HeaderMap, HeaderName, Method, Uri};
 
 use crate::e2b::words::Fault;
 
-pub(super) const SANDBOX_ID: HeaderName = HeaderName::from_static("e2b-sandbox-id");
-pub(super) const SANDBOX_PORT: HeaderName = HeaderName::from_static("e2b-sandbox-port");
+pub(super) const SANDBOX_ID: HeaderName = HeaderName::from_static(SANDBOX_HEADER);
+pub(super) const SANDBOX_PORT: HeaderName = HeaderName::from_static(PORT_HEADER);
 
 /// Where files are, of which there are signed addresses.
 const FILES: &str = "/files";

@@ -2,34 +2,20 @@
 //! by which it could act on a browser in our name.
 
 use agentyard_envd::upgrade::UPGRADE_HEADER;
+use agentyard_envd::{ACCESS_TOKEN_HEADER, TRAFFIC_TOKEN_HEADER, drop_hop_by_hop};
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALT_SVC,
-    AUTHORIZATION, CONNECTION, CONTENT_SECURITY_POLICY, COOKIE, EXPECT, HOST, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, REFRESH, SET_COOKIE, STRICT_TRANSPORT_SECURITY, TE, TRAILER, TRANSFER_ENCODING,
-    UPGRADE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CONTENT_SECURITY_POLICY, COOKIE, HOST, REFRESH, SET_COOKIE, STRICT_TRANSPORT_SECURITY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::address::{Address, SANDBOX_ID, SANDBOX_PORT};
 use crate::e2b::api_key::API_KEY;
 
-pub(super) const ACCESS_TOKEN: HeaderName = HeaderName::from_static("x-access-token");
-pub(super) const TRAFFIC_TOKEN: HeaderName = HeaderName::from_static("e2b-traffic-access-token");
-
-/// What concerns one connection, not what is said over it.
-const HOP_BY_HOP: [HeaderName; 10] = [
-    CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-    EXPECT,
-];
+pub(super) const ACCESS_TOKEN: HeaderName = HeaderName::from_static(ACCESS_TOKEN_HEADER);
+pub(super) const TRAFFIC_TOKEN: HeaderName = HeaderName::from_static(TRAFFIC_TOKEN_HEADER);
 
 /// What was for us alone.
 const OURS: [HeaderName; 7] = [
@@ -96,21 +82,10 @@ pub(super) fn from_sandbox(headers: &mut HeaderMap, address: &Address) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-fn drop_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
-        .collect();
-    for name in named.into_iter().chain(HOP_BY_HOP) {
-        headers.remove(name);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use http::header::TRANSFER_ENCODING;
+
     use super::*;
 
     fn map(headers: &[(&'static str, &str)]) -> HeaderMap {

@@ -159,12 +159,10 @@ async fn what_a_program_says_and_how_it_ends_is_told() {
     assert_eq!((ran.end.exit_code, ran.end.exited), (-1, false));
     assert_eq!(ran.end.status, "signal: killed");
     // What it leaves behind does not keep it from ending, and is not disturbed by that.
-    let script = "(sleep 0.05; echo late; echo late > late) & echo now";
+    let script = "(until [ -e go ]; do sleep 0.01; done; echo late; echo late > late) & echo now";
     assert_eq!(output(&standing, script).await, "now\n");
-    assert_eq!(
-        output(&standing, "until [ -s late ]; do sleep 0.01; done; cat late").await,
-        "late\n"
-    );
+    let script = "touch go; until [ -s late ]; do sleep 0.01; done; cat late";
+    assert_eq!(output(&standing, script).await, "late\n");
     standing.take_down().await;
 }
 

@@ -66,8 +66,9 @@ async def only_files():
 
 
 async def at_its_end():
-    async with a_sandbox(timeout=1, lifecycle={"on_timeout": "pause"}) as sandbox:
+    async with a_sandbox(lifecycle={"on_timeout": "pause"}) as sandbox:
         await settle(sandbox.files.write("kept.txt", "kept"))
+        await settle(sandbox.set_timeout(1))
 
         async def is_paused():
             return (await settle(sandbox.get_info())).state == e2b.SandboxState.PAUSED

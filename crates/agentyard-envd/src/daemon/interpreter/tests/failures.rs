@@ -106,7 +106,7 @@ async fn whoever_leaves_interrupts_the_execution() {
     let begun = sandbox.home().join("begun");
     let ended = sandbox.home().join("ended");
     let python = format!(
-        "x = 5\nopen({begun:?}, 'w')\ntry:\n    import time; time.sleep(600)\n\
+        "x = 5\nimport time\ntry:\n    open({begun:?}, 'w')\n    time.sleep(600)\n\
          except KeyboardInterrupt:\n    open({ended:?}, 'w')\n    raise"
     );
     let body = sandbox.begin(&json!({ "code": python })).await;
@@ -281,8 +281,13 @@ async fn who_prints_in_the_background_is_not_held_up() {
 #[tokio::test]
 async fn a_kernel_that_ends_while_nothing_runs_is_replaced() {
     let sandbox = Sandbox::new();
-    let code = "import os, threading\nthreading.Timer(0.1, os._exit, [0]).start()\nos.getpid()";
-    let told = sandbox.python(code).await;
+    let go = sandbox.home().join("go");
+    let code = format!(
+        "import os, threading, time\ndef leave():\n    while not os.path.exists({go:?}): time.sleep(0.01)\n    os._exit(0)\n\
+         threading.Thread(target=leave).start()\nos.getpid()"
+    );
+    let told = sandbox.python(&code).await;
+    std::fs::write(go, "").unwrap();
     let process = std::path::Path::new("/proc").join(told.value());
     while process.exists() {
         tokio::time::sleep(Duration::from_millis(10)).await;
