@@ -159,6 +159,13 @@ impl Sandbox for E2b {
         })
     }
 
+    fn remove_snapshot<'a>(&'a self, name: &'a str) -> Awaited<'a, Result<(), CommandError>> {
+        Box::pin(async move {
+            let removed = self.0.api.remove_snapshot(name).await;
+            removed.map_err(|error| failed(&error))
+        })
+    }
+
     fn path_inside(&self, mount: &Mount) -> PathBuf {
         paths::inside(&mount.at)
     }

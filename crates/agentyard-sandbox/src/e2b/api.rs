@@ -1,5 +1,7 @@
 //! The service's REST calls: bounded in time and size, tried again where that is called for, and never led elsewhere.
 
+mod copies;
+
 use std::time::Duration;
 
 use agentyard_model::{RunId, Secret};
@@ -73,7 +75,9 @@ impl ApiError {
             Self::Unreachable { .. } => "see `e2b.api_url` and `e2b.domain`; `agentyard doctor` tries it",
             Self::Refused { status, .. } => match status.as_u16() {
                 401 | 403 => "see `e2b.api_key`",
-                404 => "try again: another sandbox is made",
+                404 => {
+                    "try again: another sandbox is made; if it is made from a snapshot or template, see whether the service still has that"
+                }
                 429 => "try again later, or let fewer run at once: see `e2b.pool_max`",
                 _ => "try again later; `agentyard doctor` tries it",
             },
@@ -302,7 +306,10 @@ impl Api {
     }
 
     fn made(&self, what: &'static str, answer: &Bytes) -> Result<Made, ApiError> {
-        let made: Made = self.read(what, answer)?;
+        self.checked(what, self.read(what, answer)?)
+    }
+
+    fn checked(&self, what: &'static str, made: Made) -> Result<Made, ApiError> {
         let is_plain = |text: &str| {
             !text.is_empty()
                 && text.len() <= 128
@@ -438,6 +445,10 @@ fn message_of(answer: &[u8]) -> String {
     let text = serde_json::from_slice(answer)
         .map(|told: Told| told.message)
         .unwrap_or_else(|_| String::from_utf8_lossy(answer).into_owned());
+    one_line(&text)
+}
+
+fn one_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|c| !c.is_control()).take(300).collect();
     if line.is_empty() {

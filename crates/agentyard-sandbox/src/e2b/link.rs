@@ -81,6 +81,16 @@ impl Link {
         self.frozen.send_replace(is_frozen);
     }
 
+    /// Makes requests wait as if the sandbox were frozen, until this is dropped: it stands still for as long as the
+    /// service copies it.
+    pub(super) fn held_still(&self) -> Still<'_> {
+        let was_frozen = self.frozen.send_replace(true);
+        Still {
+            link: self,
+            was_frozen,
+        }
+    }
+
     pub(super) fn is_frozen(&self) -> bool {
         *self.frozen.borrow()
     }
@@ -178,6 +188,19 @@ impl Link {
             self.note_gone();
         }
         Ok(Response::from_parts(parts, full(text)))
+    }
+}
+
+/// A sandbox that stands still for a moment.
+#[derive(Debug)]
+pub(super) struct Still<'a> {
+    link: &'a Link,
+    was_frozen: bool,
+}
+
+impl Drop for Still<'_> {
+    fn drop(&mut self) {
+        self.link.set_frozen(self.was_frozen);
     }
 }
 

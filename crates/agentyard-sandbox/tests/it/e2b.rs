@@ -28,6 +28,8 @@ struct Service {
     made: u32,
     /// What is answered to the next creations in place of a sandbox: status, header.
     busy: Vec<(u16, Option<(&'static str, &'static str)>)>,
+    /// What a snapshot is called.
+    snapshot: String,
 }
 
 type Shared = Arc<Mutex<Service>>;
@@ -108,6 +110,10 @@ async fn answer(service: Shared, request: Request<Incoming>) -> Result<Response<
         .iter()
         .position(|part| *part == "sandboxes")
         .and_then(|at| segments.get(at + 1));
+    if let ["templates", _] = segments[..] {
+        let is_there = parts.uri.path().ends_with("/team%2Fname%3Av1");
+        return Ok(said(if is_there { 204 } else { 404 }, Value::Null));
+    }
     Ok(match (parts.method, id) {
         (Method::POST, None) => {
             service.keys.extend(header("idempotency-key"));
@@ -133,6 +139,20 @@ async fn answer(service: Shared, request: Request<Incoming>) -> Result<Response<
             said(204, Value::Null)
         }
         (Method::GET, Some(_)) => said(200, json!([{ "memUsed": 5 }, { "memUsed": 7, "diskUsed": 9 }])),
+        (_, Some(_)) if parts.uri.path().ends_with("snapshots") => {
+            said(201, json!({ "snapshotID": service.snapshot, "names": [] }))
+        }
+        (_, Some(_)) if parts.uri.path().ends_with("fork") => {
+            service.made += 1;
+            let id = format!("sandbox{}", service.made);
+            service.alive.insert(id.clone());
+            let failure = json!({ "code": 429, "message": "too many\u{1b}[2J" });
+            let forks = [
+                json!({ "sandbox": { "sandboxID": id } }),
+                json!({ "error": failure }),
+            ];
+            said(201, json!(forks))
+        }
         (_, Some(id)) if parts.uri.path().ends_with("connect") => said(201, json!({ "sandboxID": id })),
         _ => said(204, Value::Null),
     })
@@ -300,6 +320,51 @@ async fn a_sandbox_that_is_gone_is_noticed() {
     assert_eq!(health(&standing).await, Some(StatusCode::BAD_GATEWAY));
     assert_eq!(standing.ended().await, EndCause::Itself);
     assert_eq!(health(&standing).await, None);
+}
+
+#[tokio::test]
+async fn snapshots_are_known_by_what_the_service_calls_them() {
+    let (service, url) = serve().await;
+    let e2b = E2b::new(settings(&url)).unwrap();
+    let standing = e2b.stand_up(site()).await.unwrap();
+    service.lock().unwrap().snapshot = "team/name:v1".to_owned();
+    let name = standing.snapshot("mine").await.unwrap();
+    assert_eq!(name, "team/name:v1");
+    let asked = calls(&service, "POST /sandboxes/sandbox1/snapshots").remove(0);
+    assert_eq!(asked, json!({ "name": "mine" }));
+    assert_eq!(
+        health(&standing).await,
+        Some(StatusCode::NO_CONTENT),
+        "it goes on"
+    );
+    e2b.remove_snapshot(&name).await.unwrap();
+    assert_eq!(calls(&service, "DELETE /templates/team%2Fname%3Av1").len(), 1);
+    // One that is gone is removed.
+    e2b.remove_snapshot("other").await.unwrap();
+    for nonsense in ["", "a b", "\u{1b}[2J", &"a".repeat(257)] {
+        service.lock().unwrap().snapshot = nonsense.to_owned();
+        let error = standing.snapshot("mine").await.unwrap_err();
+        assert!(error.to_string().contains("is none"), "{nonsense:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn forks_are_made_there_and_each_may_fail_by_itself() {
+    let (service, url) = serve().await;
+    let e2b = E2b::new(settings(&url)).unwrap();
+    let standing = e2b.stand_up(site()).await.unwrap();
+    let mut forks = standing.fork(2).await.unwrap();
+    let refused = forks.pop().unwrap().unwrap_err().to_string();
+    assert!(refused.contains("too many[2J (429"), "{refused}");
+    let fork = forks.pop().unwrap().unwrap();
+    assert_eq!(fork.name().as_deref(), Some("sandbox2"));
+    assert_eq!(health(&fork).await, Some(StatusCode::NO_CONTENT));
+    drop((fork, standing));
+    eventually("the end of both", || service.lock().unwrap().alive.is_empty()).await;
+    // An answer that tells of others than were asked for is none.
+    let standing = e2b.stand_up(site()).await.unwrap();
+    let error = standing.fork(3).await.unwrap_err().to_string();
+    assert!(error.contains("3 copies were asked for"), "{error}");
 }
 
 #[tokio::test]

@@ -41,11 +41,20 @@ impl Service {
 
     /// How many sandboxes there are.
     async fn count(&self) -> usize {
+        self.listed("v2/sandboxes").await.len()
+    }
+
+    /// What the service tells of something that it has.
+    async fn listed(&self, what: &str) -> Vec<Value> {
+        let request = self.request(reqwest::Method::GET, what);
+        let answer = request.send().await.unwrap();
+        serde_json::from_str(&answer.text().await.unwrap()).unwrap()
+    }
+
+    fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let request = client.get(format!("{}/v2/sandboxes", self.server.url()));
-        let answer = request.header("X-API-KEY", &self.key).send().await.unwrap();
-        let listed: Vec<Value> = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
-        listed.len()
+        let request = client.request(method, format!("{}/{path}", self.server.url()));
+        request.header("X-API-KEY", &self.key)
     }
 
     async fn until_empty(&self) {
@@ -110,20 +119,40 @@ async fn sandboxes_wait_for_commands() {
     service.until_empty().await;
 }
 
-#[test]
-fn the_tools_of_a_workspace_run_there() {
-    let service = Service::start();
-    let (place, repository) = (Place::new(), TestRepository::with_commit("file", "one\n"));
+/// A client of a server whose sandboxes are the service's.
+fn client_of(service: &Service, place: &Place, repository: &TestRepository) -> StdioClient {
     let mut command = place.command(&["mcp", "--set", "sandbox.backend=e2b", "--root"]);
     command
         .arg(repository.path())
         .env("E2B_API_KEY", &service.key)
         .env("E2B_API_URL", service.server.url())
         .env("E2B_SANDBOX_URL", service.server.url())
+        // What is found first elsewhere may not work inside.
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .current_dir(repository.path());
     let mut client = StdioClient::of(&mut command);
     client.request(1, "initialize", crate::support::initialize("2025-11-25"));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    client
+}
+
+/// What comes of a call that may go on for longer than one waits for it. It is asked with this number and the next ones.
+fn finished(client: &mut StdioClient, first: u64, name: &str, arguments: Value) -> Value {
+    let mut answer = content(&client.call(first, name, arguments));
+    for number in first + 1..first + 8 {
+        if answer["running"] != true {
+            break;
+        }
+        answer = content(&client.call(number, name, json!({ "run": answer["run"] })));
+    }
+    answer
+}
+
+#[test]
+fn the_tools_of_a_workspace_run_there() {
+    let service = Service::start();
+    let (place, repository) = (Place::new(), TestRepository::with_commit("file", "one\n"));
+    let mut client = client_of(&service, &place, &repository);
     let script =
         "test ! -e .git && cat file && echo two >> file && mkdir sub && echo new > sub/new && echo $HOME";
     let arguments = json!({ "command": ["bash", "-c", script] });
@@ -146,11 +175,88 @@ fn the_tools_of_a_workspace_run_there() {
 
     // So does code, in an environment that is made there.
     let code = "import sys; open('made', 'w').write('by code'); print(sys.prefix != sys.base_prefix)";
-    let ran = content(&client.call(4, "execute_code", json!({ "code": code })));
+    let ran = finished(&mut client, 4, "execute_code", json!({ "code": code }));
     assert_eq!(ran["stdout"], "True\n", "{ran}");
     assert_eq!(read("made"), "by code");
     let (ended_well, log) = client.close();
     assert!(ended_well, "{log}");
     let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(service.until_empty());
+}
+
+#[test]
+fn snapshots_and_forks_are_made_there() {
+    let service = Service::start();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (place, repository) = (Place::new(), TestRepository::with_commit("file", "one\n"));
+    let mut client = client_of(&service, &place, &repository);
+    let mut number = 1;
+    let mut ran = |client: &mut StdioClient, sandbox: &Value, script: &str| {
+        number += 1;
+        let arguments = json!({ "sandbox": sandbox, "script": script });
+        let answer = content(&client.call(number, "sandbox_run", arguments));
+        assert_eq!(answer["exit_code"], 0, "{answer}");
+        answer["stdout"].as_str().unwrap_or_default().to_owned()
+    };
+    let arguments = json!({ "envs": ["COLOUR=blue"] });
+    let first = content(&client.call(100, "sandbox_create", arguments))["id"].clone();
+    assert_eq!(
+        ran(&mut client, &first, "echo kept > ~/file; echo $COLOUR"),
+        "blue\n"
+    );
+
+    let arguments = json!({ "sandbox": first, "name": "deps" });
+    let snapshot = content(&client.call(101, "sandbox_snapshot", arguments))["id"].clone();
+    assert_eq!(runtime.block_on(service.listed("snapshots")).len(), 1);
+    assert_eq!(
+        ran(&mut client, &first, "cat ~/file; echo later > ~/file"),
+        "kept\n"
+    );
+    let arguments = json!({ "template": "deps" });
+    let second = content(&client.call(102, "sandbox_create", arguments))["id"].clone();
+    assert_eq!(ran(&mut client, &second, "cat ~/file"), "kept\n");
+
+    let arguments = json!({ "sandbox": first, "count": 2 });
+    let forked = content(&client.call(103, "sandbox_fork", arguments));
+    let forks = forked["forks"].as_array().unwrap();
+    assert_eq!(forks.len(), 2, "{forked}");
+    for fork in forks {
+        let id = &fork["sandbox"]["id"];
+        assert_eq!(
+            ran(&mut client, id, "cat ~/file; echo $COLOUR; echo x > ~/file"),
+            "later\nblue\n"
+        );
+    }
+    assert_eq!(ran(&mut client, &first, "cat ~/file"), "later\n");
+    assert_eq!(runtime.block_on(service.count()), 4);
+
+    // It is gone there before it is gone here, and who is made of it stays.
+    let removed = client.call(104, "sandbox_snapshot_remove", json!({ "snapshot": "deps" }));
+    assert_eq!(content(&removed)["removed"], snapshot);
+    assert!(runtime.block_on(service.listed("snapshots")).is_empty());
+    assert_eq!(ran(&mut client, &second, "cat ~/file"), "kept\n");
+    let absent = client.call(105, "sandbox_create", json!({ "template": "deps" }));
+    assert!(
+        absent.to_string().contains("there is no template `deps`"),
+        "{absent}"
+    );
+
+    // One that the service has lost is named as such, and can be removed all the same.
+    let arguments = json!({ "sandbox": first, "name": "lost" });
+    content(&client.call(106, "sandbox_snapshot", arguments));
+    let theirs = runtime.block_on(service.listed("snapshots"))[0]["snapshotID"].clone();
+    let path = format!("templates/{}", theirs.as_str().unwrap());
+    let request = service.request(reqwest::Method::DELETE, &path);
+    assert_eq!(runtime.block_on(request.send()).unwrap().status(), 204);
+    let refused = client.call(107, "sandbox_create", json!({ "template": "lost" }));
+    assert!(
+        refused.to_string().contains("was refused by 127.0.0.1"),
+        "{refused}"
+    );
+    content(&client.call(108, "sandbox_snapshot_remove", json!({ "snapshot": "lost" })));
+    let left = content(&client.call(109, "sandbox_snapshots", json!({})));
+    assert_eq!(left["snapshots"], json!([]), "{left}");
+    let (ended_well, log) = client.close();
+    assert!(ended_well, "{log}");
     runtime.block_on(service.until_empty());
 }
