@@ -209,7 +209,6 @@ async fn health(standing: &Standing) -> Option<StatusCode> {
 async fn a_sandbox_is_made_used_and_ended() {
     let (service, url) = serve().await;
     let e2b = E2b::new(settings(&url)).unwrap();
-    assert!(e2b.enforcement().await.breaches.is_empty());
     let standing = e2b.stand_up(site()).await.unwrap();
     assert_eq!(standing.name().as_deref(), Some("sandbox1"));
     let asked = calls(&service, "POST /v2/sandboxes").remove(0);
@@ -248,6 +247,20 @@ async fn a_sandbox_is_made_used_and_ended() {
     assert_eq!(standing.ended().await, EndCause::Stopped);
     assert!(service.lock().unwrap().alive.is_empty());
     assert_eq!(health(&standing).await, None);
+}
+
+#[tokio::test]
+async fn what_holds_is_tried_once_in_a_sandbox_that_goes_again() {
+    let (service, url) = serve().await;
+    let e2b = E2b::new(settings(&url)).unwrap();
+    let enforcement = e2b.enforcement().await;
+    assert!(enforcement.breaches.is_empty(), "{enforcement:?}");
+    // Nothing was seen to hold in this one.
+    let weaker = &enforcement.weaker.last().unwrap().what;
+    assert!(weaker.contains("memory of each process, "), "{enforcement:?}");
+    assert_eq!(e2b.enforcement().await, enforcement);
+    let service = service.lock().unwrap();
+    assert_eq!((service.made, service.alive.len()), (1, 0));
 }
 
 #[tokio::test]

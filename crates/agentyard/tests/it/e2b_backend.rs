@@ -85,6 +85,11 @@ async fn commands_find_what_they_find_in_every_sandbox() {
     let service = Service::start();
     let e2b = E2b::new(service.settings()).unwrap();
     every_command(&e2b).await;
+    let enforcement = e2b.enforcement().await;
+    assert!(enforcement.breaches.is_empty(), "{enforcement:?}");
+    let held = "size of files, open files, memory of each process, processor time of each process, processes of one \
+                command: rlimits";
+    assert_eq!(enforcement.holds.last().unwrap(), held, "{enforcement:?}");
     e2b.end().await;
     service.until_empty().await;
 }
