@@ -135,6 +135,9 @@ fn client_of(service: &Service, place: &Place, repository: &TestRepository) -> S
         // What is found first elsewhere may not work inside.
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .current_dir(repository.path());
+    if let Some(index) = std::env::var_os("PIP_INDEX_URL") {
+        command.env("PIP_INDEX_URL", index);
+    }
     let mut client = StdioClient::of(&mut command);
     client.request(1, "initialize", crate::support::initialize("2025-11-25"));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -261,6 +264,38 @@ fn snapshots_and_forks_are_made_there() {
     content(&client.call(108, "sandbox_snapshot_remove", json!({ "snapshot": "lost" })));
     let left = content(&client.call(109, "sandbox_snapshots", json!({})));
     assert_eq!(left["snapshots"], json!([]), "{left}");
+    let (ended_well, log) = client.close();
+    assert!(ended_well, "{log}");
+    runtime.block_on(service.until_empty());
+}
+
+#[test]
+fn packages_are_installed_into_environments_there() {
+    let service = Service::start();
+    let (place, repository) = (Place::new(), TestRepository::with_commit("file", "one\n"));
+    let mut client = client_of(&service, &place, &repository);
+    let arguments = json!({ "packages": ["six==1.17.0"] });
+    let installed = finished(&mut client, 2, "install_dependencies", arguments);
+    assert_eq!(installed["installed"], json!(["six==1.17.0"]), "{installed}");
+    // What was installed there is known here.
+    let arguments = json!({ "packages": ["six", "absent"] });
+    let checked = content(&client.call(20, "check_installed_packages", arguments));
+    let expected = json!([
+        { "name": "six", "installed": true, "version": "1.17.0" },
+        { "name": "absent", "installed": false },
+    ]);
+    assert_eq!(checked["packages"], expected, "{checked}");
+    let code = "import six, sys; print(six.__version__, six.__file__.startswith(sys.prefix))";
+    let ran = finished(&mut client, 30, "execute_code", json!({ "code": code }));
+    assert_eq!(ran["stdout"], "1.17.0 True\n", "{ran}");
+    // The next server finds it as it was, though its sandbox is another one.
+    let (ended_well, log) = client.close();
+    assert!(ended_well, "{log}");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(service.until_empty());
+    let mut client = client_of(&service, &place, &repository);
+    let ran = finished(&mut client, 2, "execute_code", json!({ "code": code }));
+    assert_eq!(ran["stdout"], "1.17.0 True\n", "{ran}");
     let (ended_well, log) = client.close();
     assert!(ended_well, "{log}");
     runtime.block_on(service.until_empty());
