@@ -148,8 +148,7 @@ impl Sandbox for E2b {
             let copied = match running::prepare(&mut held, &command).await {
                 // It was there when it was used last, and has gone since.
                 Err(_) if held.has_ended() => {
-                    drop(held);
-                    held = self.0.rooms.hold(&command).await?;
+                    self.0.rooms.refurnish(&mut held, command.network).await?;
                     running::prepare(&mut held, &command).await
                 }
                 prepared => prepared,
@@ -187,6 +186,10 @@ impl Sandbox for E2b {
             let tried = self.0.tried.get_or_try_init(|| self.tried()).await;
             tried.cloned().unwrap_or_else(|error| broken(&error))
         })
+    }
+
+    fn warm_up(&self) -> Awaited<'_, Result<(), CommandError>> {
+        Box::pin(self.0.rooms.warm_up())
     }
 
     fn end(&self) -> Awaited<'_, ()> {

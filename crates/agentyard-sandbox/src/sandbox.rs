@@ -63,6 +63,15 @@ pub trait Sandbox: fmt::Debug + Send + Sync {
     /// What holds here, as was tried and not only asked for. Tried once, and only when somebody wants to know.
     fn enforcement(&self) -> Awaited<'_, Enforcement>;
 
+    /// Begins to keep ready what further commands will want, where the settings ask for that. It is tried again by itself
+    /// when it fails now.
+    ///
+    /// # Errors
+    /// When nothing can be kept ready at the moment, and why.
+    fn warm_up(&self) -> Awaited<'_, Result<(), CommandError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Takes down what is kept ready for further commands. To be called before a process ends.
     fn end(&self) -> Awaited<'_, ()> {
         Box::pin(std::future::ready(()))

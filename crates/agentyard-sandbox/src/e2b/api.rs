@@ -2,6 +2,7 @@
 
 mod copies;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_model::{RunId, Secret};
@@ -11,6 +12,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Proxy, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::RwLock;
 
 use super::network::reach_in_words;
 use super::{E2bSettings, InvalidE2b};
@@ -96,6 +98,8 @@ pub(super) struct Api {
     /// Where all sandboxes are reached, or the domain below which each is.
     pub(super) sandboxes: SandboxAddress,
     template: String,
+    /// Read by whoever ends a sandbox that nobody waits for.
+    pub(super) ending: Arc<RwLock<()>>,
 }
 
 /// Where sandboxes are reached.
@@ -187,6 +191,7 @@ impl Api {
             key,
             sandboxes,
             template: settings.template.clone(),
+            ending: Arc::default(),
         })
     }
 

@@ -136,7 +136,12 @@ impl Shared {
                 self.link.thawed().await;
                 continue;
             }
-            match self.api.set_timeout(self.link.id(), self.stay()).await {
+            let renewing = self.api.set_timeout(self.link.id(), self.stay());
+            // One that is not answered must not take the time in which another could be.
+            let Ok(renewed) = tokio::time::timeout(pause, renewing).await else {
+                continue;
+            };
+            match renewed {
                 Err(error) if error.is_gone() => {
                     self.link.note_gone();
                     break;
@@ -177,7 +182,12 @@ impl Drop for Stood {
         self.renewing.abort();
         let shared = Arc::clone(&self.shared);
         if shared.ended.borrow().is_none() {
-            self.runtime.spawn(async move { shared.end().await });
+            // Who stops the process waits for it.
+            let awaited = Arc::clone(&shared.api.ending).try_read_owned();
+            self.runtime.spawn(async move {
+                shared.end().await;
+                drop(awaited);
+            });
         }
     }
 }

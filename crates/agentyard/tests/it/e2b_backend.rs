@@ -6,7 +6,7 @@ use agentyard_testkit::TestRepository;
 use agentyard_testkit::sandbox_suite::{every_command, every_standing};
 use serde_json::{Value, json};
 
-use crate::support::{Place, Server, StdioClient, content};
+use crate::support::{PATIENCE, Place, Server, StdioClient, content, free_port};
 
 /// A service, and the key to it.
 struct Service {
@@ -299,4 +299,28 @@ fn packages_are_installed_into_environments_there() {
     let (ended_well, log) = client.close();
     assert!(ended_well, "{log}");
     runtime.block_on(service.until_empty());
+}
+
+#[test]
+fn a_server_starts_though_the_service_is_down_and_says_so() {
+    let place = Place::new();
+    let address = format!("127.0.0.1:{}", free_port());
+    // Nobody listens there: that port is given to nobody.
+    let nowhere = "http://127.0.0.1:1";
+    let log = place.home().join("log");
+    let settings = ["--set", "sandbox.backend=e2b", "--set", "e2b.pool_min=3"];
+    let mut command = place.command(&[&["serve", "--listen", &address][..], &settings].concat());
+    command
+        .env("E2B_API_KEY", "key")
+        .env("E2B_API_URL", nowhere)
+        .env("E2B_SANDBOX_URL", nowhere)
+        .stderr(std::fs::File::create(&log).unwrap());
+    let _server = Server::of(&mut command, &address);
+    let started = std::time::Instant::now();
+    let said = || std::fs::read_to_string(&log).unwrap();
+    while !said().contains("no sandboxes can be kept ready now") {
+        assert!(started.elapsed() < PATIENCE, "{}", said());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(said().contains("127.0.0.1 cannot be reached"), "{}", said());
 }
