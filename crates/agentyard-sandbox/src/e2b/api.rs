@@ -323,10 +323,15 @@ impl Api {
                     .all(|character| character.is_ascii_alphanumeric() || character == '-')
         };
         // Both become part of addresses.
-        let domain = made.domain.as_deref().unwrap_or("a");
-        let is_domain = domain.split('.').all(is_plain);
-        if !is_plain(&made.id) || !is_domain {
+        if !is_plain(&made.id) {
             return Err(self.unreadable(what, &"the sandbox's name is none"));
+        }
+        if let (SandboxAddress::Below(ours), Some(told)) = (&self.sandboxes, &made.domain) {
+            let is_ours = told == ours || told.strip_suffix(ours).is_some_and(|part| part.ends_with('.'));
+            if !is_ours || !told.split('.').all(is_plain) {
+                let told = format!("the sandbox is said to be at {told}, which is not below `e2b.domain`");
+                return Err(self.unreadable(what, &told));
+            }
         }
         Ok(made)
     }
@@ -339,7 +344,8 @@ impl Api {
         ApiError::Unreadable {
             what,
             host: self.host(),
-            reason: reason.to_string(),
+            // It may quote what it is about.
+            reason: one_line(&reason.to_string()),
         }
     }
 
@@ -515,6 +521,53 @@ mod tests {
         assert_eq!(message_of(b"<html>\x1b[2J\nmore"), "<html>[2J");
         assert_eq!(message_of(b""), "no reason was given");
         assert_eq!(message_of("é".repeat(900).as_bytes()).chars().count(), 300);
+    }
+
+    #[test]
+    fn a_sandbox_is_where_it_should_be_and_nowhere_else() {
+        let api = Api::new(&E2bSettings {
+            api_key: Secret::new("e2b_x"),
+            domain: "e2b.test".to_owned(),
+            ..E2bSettings::default()
+        })
+        .unwrap();
+        let made = |id: &str, domain: Option<&str>| {
+            let told = json!({ "sandboxID": id, "domain": domain });
+            api.made("making a sandbox", &told.to_string().into())
+        };
+        for domain in [None, Some("e2b.test"), Some("eu.e2b.test")] {
+            assert!(made("abc", domain).is_ok(), "{domain:?}");
+        }
+        let elsewhere = [
+            "",
+            "evil.test",
+            "xe2b.test",
+            "e2b.test.evil.test",
+            "evil.test/.e2b.test",
+            "a@.e2b.test",
+        ];
+        for domain in elsewhere {
+            assert!(made("abc", Some(domain)).is_err(), "{domain}");
+        }
+        for id in [
+            "",
+            "..",
+            "a/b",
+            "a.evil.test",
+            "a@b",
+            "a:1",
+            "a?b",
+            "a%2fb",
+            "a\nb",
+            &"a".repeat(129),
+        ] {
+            assert!(made(id, None).is_err(), "{id}");
+        }
+        let long = api.made(
+            "making a sandbox",
+            &json!({ "sandboxID": ["x".repeat(9000)] }).to_string().into(),
+        );
+        assert!(long.unwrap_err().to_string().len() < 600);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The way to the daemon of one sandbox.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentyard_envd::{
     Body, ENVD_PORT, Exchange, Exchanged, INTERPRETER_PORT, PORT_HEADER, Unreachable, full,
@@ -28,6 +29,9 @@ const KEEPALIVE_SECONDS: HeaderValue = HeaderValue::from_static("50");
 
 /// What a dead sandbox answers in its place.
 const GONE: &str = "was not found";
+
+/// How long a refusal may take to come.
+const REFUSAL: Duration = Duration::from_secs(30);
 
 /// How much of a refusal is looked at.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
@@ -167,7 +171,8 @@ impl Link {
         let answer = Response::<reqwest::Body>::from(answer);
         let answer = answer.map(|body| body.map_err(boxed).boxed_unsync());
         if answer.status() == StatusCode::BAD_GATEWAY {
-            return self.look_at_refusal(answer).await;
+            let looked_at = tokio::time::timeout(REFUSAL, self.look_at_refusal(answer)).await;
+            return looked_at.unwrap_or_else(|_| Err(unreachable(&"a refusal takes too long")));
         }
         Ok(answer)
     }

@@ -7,7 +7,7 @@ use agentyard_envd::Exchange;
 use agentyard_envd::client::{self, CallError, Messages};
 use agentyard_envd::connect::Code;
 use agentyard_envd::process::{
-    self, Data, End, Event as Told, EventMessage, Input, ProcessRequest, Selector, SendInputRequest,
+    self, Data, Event as Told, EventMessage, Input, ProcessRequest, Selector, SendInputRequest,
     SendSignalRequest, Signal,
 };
 use serde_json::Value;
@@ -160,7 +160,7 @@ async fn watch_over(
             }
             () = until(patience) => {
                 if is_killed {
-                    break End { exit_code: -1, status: "signal: killed".to_owned(), ..End::default() };
+                    return Err(unanswered(&launch.program));
                 }
                 is_killed = true;
                 patience = Some(tokio::time::Instant::now() + LAST_WORD);
@@ -287,6 +287,17 @@ async fn asked_to_stop(stopped: &mut watch::Receiver<bool>) {
     if stopped.wait_for(|stopped| *stopped).await.is_err() {
         // Nobody can ask any more.
         std::future::pending::<()>().await;
+    }
+}
+
+/// A sandbox that cannot even be told to end a command is not asked for files.
+fn unanswered(program: &str) -> CommandError {
+    CommandError::Remote {
+        reason: format!(
+            "`{program}` was to be ended, and its sandbox did not tell that it was: the sandbox was given up, and \
+             nothing that changed there came back"
+        ),
+        remedy: "try again: another sandbox is made".to_owned(),
     }
 }
 
