@@ -324,3 +324,32 @@ fn a_server_starts_though_the_service_is_down_and_says_so() {
     }
     assert!(said().contains("127.0.0.1 cannot be reached"), "{}", said());
 }
+
+#[test]
+fn a_paused_sandbox_keeps_its_files_there() {
+    let service = Service::start();
+    let (place, repository) = (Place::new(), TestRepository::with_commit("file", "one\n"));
+    let mut client = client_of(&service, &place, &repository);
+    let sandbox = content(&client.call(2, "sandbox_create", json!({})))["id"].clone();
+    let arguments = json!({ "sandbox": sandbox, "script": "echo kept > ~/file" });
+    assert_eq!(content(&client.call(3, "sandbox_run", arguments))["exit_code"], 0);
+    // Its files are nowhere else, so that it stays whatever is asked for.
+    let arguments = json!({ "sandbox": sandbox, "files_only": true });
+    content(&client.call(4, "sandbox_pause", arguments));
+    let arguments = json!({ "sandbox": sandbox, "cold": true });
+    content(&client.call(5, "sandbox_connect", arguments));
+    let arguments = json!({ "sandbox": sandbox, "script": "cat ~/file" });
+    let ran = content(&client.call(6, "sandbox_run", arguments));
+    assert_eq!(ran["stdout"], "kept\n", "{ran}");
+    // Paused or not, it ends with the server.
+    content(&client.call(7, "sandbox_pause", json!({ "sandbox": sandbox })));
+    let (ended_well, log) = client.close();
+    assert!(ended_well, "{log}");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(service.until_empty());
+    let mut client = client_of(&service, &place, &repository);
+    let left = content(&client.call(2, "sandbox_list", json!({})));
+    assert_eq!(left["sandboxes"], json!([]), "{left}");
+    let (ended_well, log) = client.close();
+    assert!(ended_well, "{log}");
+}
