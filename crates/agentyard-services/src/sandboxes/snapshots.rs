@@ -3,6 +3,7 @@
 use super::kept::Phase;
 use super::owners::{Wish, owner_of};
 use super::standing_up::{Entered, not_done};
+use super::templates::kept_elsewhere;
 use super::yards::{Yard, from_grounds};
 use super::{Sandboxes, checking};
 use crate::error::{Error, ErrorKind, Result, from_store};
@@ -70,6 +71,10 @@ impl Sandboxes {
         let snapshot = found.ok_or_else(|| absent(id_or_name))?;
         if snapshot.owner != owner_of(caller) {
             caller.require(Wish::Use.of_others())?;
+        }
+        // What is on this machine can be removed whoever makes sandboxes now.
+        if snapshot.remote.is_some() && !self.backend()?.backend().is_elsewhere() {
+            return Err(kept_elsewhere(&snapshot));
         }
         let yard = self.yard_of(&snapshot.keeper).await?;
         let (this, caller) = (self.clone(), caller.clone());
@@ -150,7 +155,10 @@ impl Sandboxes {
         match remote {
             Some(name) => {
                 let removed = self.backend()?.remove_snapshot(name).await;
-                removed.map_err(|error| not_done("the snapshot was not removed", error))
+                removed.map_err(|error| {
+                    not_done("the snapshot was not removed from the service", error)
+                        .hint("nobody finds it any more, and it is tried again when the server starts")
+                })
             }
             None => {
                 let removed = yard.grounds.remove_snapshot(&id.to_string()).await;

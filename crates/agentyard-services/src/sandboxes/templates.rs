@@ -84,7 +84,7 @@ impl Sandboxes {
 }
 
 /// The settings were others when the snapshot was made, and its files are where no sandbox is made now.
-fn kept_elsewhere(snapshot: &Snapshot) -> Error {
+pub(super) fn kept_elsewhere(snapshot: &Snapshot) -> Error {
     let (place, backend) = match snapshot.remote {
         Some(_) => ("with a service", "`e2b`"),
         None => ("on this machine", "`bubblewrap` or `podman`"),

@@ -1,5 +1,7 @@
 //! E2B as the sandbox, where the service is Agentyard itself: what every sandbox does, and tools that run there.
 
+use std::process::Command;
+
 use agentyard_model::Secret;
 use agentyard_sandbox::{E2b, E2bSettings, Limits, PoolSettings, Reach, Sandbox as _, Site};
 use agentyard_testkit::TestRepository;
@@ -138,7 +140,11 @@ fn client_of(service: &Service, place: &Place, repository: &TestRepository) -> S
     if let Some(index) = std::env::var_os("PIP_INDEX_URL") {
         command.env("PIP_INDEX_URL", index);
     }
-    let mut client = StdioClient::of(&mut command);
+    greeted(&mut command)
+}
+
+fn greeted(command: &mut Command) -> StdioClient {
+    let mut client = StdioClient::of(command);
     client.request(1, "initialize", crate::support::initialize("2025-11-25"));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     client
@@ -264,8 +270,30 @@ fn snapshots_and_forks_are_made_there() {
     content(&client.call(108, "sandbox_snapshot_remove", json!({ "snapshot": "lost" })));
     let left = content(&client.call(109, "sandbox_snapshots", json!({})));
     assert_eq!(left["snapshots"], json!([]), "{left}");
+    let arguments = json!({ "sandbox": first, "name": "theirs" });
+    content(&client.call(110, "sandbox_snapshot", arguments));
     let (ended_well, log) = client.close();
     assert!(ended_well, "{log}");
+    runtime.block_on(service.until_empty());
+
+    // Whoever makes sandboxes otherwise can do nothing with it, and it is there still for who does not.
+    let mut command = place.command(&["mcp", "--root"]);
+    command.arg(repository.path()).current_dir(repository.path());
+    let mut client = greeted(&mut command);
+    for (number, name, key) in [
+        (2, "sandbox_create", "template"),
+        (3, "sandbox_snapshot_remove", "snapshot"),
+    ] {
+        let refused = client.call(number, name, json!({ key: "theirs" }));
+        assert!(refused.to_string().contains("are with a service"), "{refused}");
+    }
+    assert!(client.close().0);
+    let mut client = client_of(&service, &place, &repository);
+    let third = content(&client.call(2, "sandbox_create", json!({ "template": "theirs" })))["id"].clone();
+    assert_eq!(ran(&mut client, &third, "cat ~/file"), "later\n");
+    content(&client.call(3, "sandbox_snapshot_remove", json!({ "snapshot": "theirs" })));
+    assert!(runtime.block_on(service.listed("snapshots")).is_empty());
+    assert!(client.close().0);
     runtime.block_on(service.until_empty());
 }
 
