@@ -23,6 +23,12 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_');
 
+/// How much is passed on of what a sandbox says about a failure. Whoever runs code in it may have written that.
+const MOST_SAID: usize = 300;
+
+/// How long a sandbox has to tell that a program was ended whose time was up.
+const LAST_WORD: Duration = Duration::from_secs(15);
+
 /// Why a call came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -97,7 +103,7 @@ impl<M: DeserializeOwned> Messages<M> {
                     return serde_json::from_slice(&message).map(Some).map_err(unreadable);
                 }
                 Some(Frame::End(None)) => return Ok(None),
-                Some(Frame::End(Some(fault))) => return Err(CallError::Refused(fault)),
+                Some(Frame::End(Some(fault))) => return Err(refused(fault)),
                 None => {}
             }
             match self.body.frame().await {
@@ -124,11 +130,22 @@ pub struct Ran {
     pub stderr: Vec<u8>,
 }
 
-/// Runs a program to its end, and keeps the first so many bytes of each of its outputs.
+/// Runs a program to its end, which the sandbox makes when this time is up, and keeps the first so many bytes of each of
+/// its outputs.
 ///
 /// # Errors
-/// When it cannot be started, or the sandbox is gone before its end.
+/// When it cannot be started, or the sandbox is gone before its end, or does not tell of it.
 pub async fn run(
+    sandbox: &dyn Exchange,
+    request: &StartRequest,
+    time: Duration,
+    most: usize,
+) -> Result<Ran, CallError> {
+    let ran = tokio::time::timeout(time + LAST_WORD, run_to_its_end(sandbox, request, time, most)).await;
+    ran.unwrap_or_else(|_| Err(broken_off(&"its time was up, and nothing more was told")))
+}
+
+async fn run_to_its_end(
     sandbox: &dyn Exchange,
     request: &StartRequest,
     time: Duration,
@@ -214,7 +231,7 @@ async fn refusal(answer: Response<Body>) -> CallError {
         Ok(text) => text,
         Err(error) => return error,
     };
-    CallError::Refused(serde_json::from_slice(&text).unwrap_or_else(|_| {
+    refused(serde_json::from_slice(&text).unwrap_or_else(|_| {
         // Files answer with a number and a message, and whoever stands before a daemon with anything.
         #[derive(serde::Deserialize)]
         struct Told {
@@ -222,7 +239,7 @@ async fn refusal(answer: Response<Body>) -> CallError {
         }
         let message = serde_json::from_slice(&text)
             .map(|told: Told| told.message)
-            .unwrap_or_else(|_| String::from_utf8_lossy(&text).chars().take(500).collect());
+            .unwrap_or_else(|_| String::from_utf8_lossy(&text).into_owned());
         Fault::new(code_of(status), message)
     }))
 }
@@ -261,5 +278,17 @@ fn broken_off(reason: &dyn std::fmt::Display) -> CallError {
 }
 
 fn unreadable(error: impl std::fmt::Display) -> CallError {
-    CallError::Unreadable(error.to_string())
+    CallError::Unreadable(in_short(&error.to_string()))
+}
+
+fn refused(fault: Fault) -> CallError {
+    CallError::Refused(Fault {
+        message: in_short(&fault.message),
+        ..fault
+    })
+}
+
+fn in_short(text: &str) -> String {
+    let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    plain.take(MOST_SAID).collect()
 }

@@ -192,8 +192,10 @@ pub struct Snapshot {
     pub template: String,
     /// The image that that was made from, where sandboxes are made from images.
     pub image: Option<String>,
-    /// Where its files are.
+    /// Where its files are, or who asked for it where they are not on this machine.
     pub keeper: String,
+    /// What the service calls it that keeps it, where its files are not on this machine.
+    pub remote: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
 }

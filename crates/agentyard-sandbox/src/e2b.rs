@@ -8,6 +8,8 @@
 //! because nobody renews its time any more.
 
 mod api;
+mod launch;
+mod limits;
 mod link;
 mod network;
 mod paths;
@@ -23,12 +25,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_model::Secret;
+use tokio::sync::OnceCell;
 
-use crate::command::{Command, CommandError, Mount};
+use crate::command::{Command, CommandError, Limits, Mount};
 use crate::sandbox::{Awaited, Backend, Enforcement, Running, Sandbox, Weakness};
-use crate::standing::{Site, Standing};
+use crate::standing::{Reach, Site, Standing, Stands as _};
 use api::{Api, ApiError};
 use rooms::Rooms;
+
+/// How long a sandbox stays in which something is tried.
+const TRIAL: Duration = Duration::from_secs(60);
 
 /// How E2B is reached, and what is made there.
 #[derive(Debug, Clone)]
@@ -111,6 +117,8 @@ pub struct E2b(Arc<Inner>);
 struct Inner {
     api: Arc<Api>,
     rooms: Rooms,
+    /// What holds, once that was tried.
+    tried: OnceCell<Enforcement>,
 }
 
 impl E2b {
@@ -121,7 +129,11 @@ impl E2b {
     pub fn new(settings: E2bSettings) -> Result<Self, InvalidE2b> {
         let api = Arc::new(Api::new(&settings)?);
         let rooms = Rooms::new(Arc::clone(&api), &settings);
-        Ok(Self(Arc::new(Inner { api, rooms })))
+        Ok(Self(Arc::new(Inner {
+            api,
+            rooms,
+            tried: OnceCell::new(),
+        })))
     }
 }
 
@@ -136,8 +148,7 @@ impl Sandbox for E2b {
             let copied = match running::prepare(&mut held, &command).await {
                 // It was there when it was used last, and has gone since.
                 Err(_) if held.has_ended() => {
-                    drop(held);
-                    held = self.0.rooms.hold(&command).await?;
+                    self.0.rooms.refurnish(&mut held, command.network).await?;
                     running::prepare(&mut held, &command).await
                 }
                 prepared => prepared,
@@ -159,12 +170,26 @@ impl Sandbox for E2b {
         })
     }
 
+    fn remove_snapshot<'a>(&'a self, name: &'a str) -> Awaited<'a, Result<(), CommandError>> {
+        Box::pin(async move {
+            let removed = self.0.api.remove_snapshot(name).await;
+            removed.map_err(|error| failed(&error))
+        })
+    }
+
     fn path_inside(&self, mount: &Mount) -> PathBuf {
         paths::inside(&mount.at)
     }
 
     fn enforcement(&self) -> Awaited<'_, Enforcement> {
-        Box::pin(async move { enforcement(self.0.api.reachable().await) })
+        Box::pin(async move {
+            let tried = self.0.tried.get_or_try_init(|| self.tried()).await;
+            tried.cloned().unwrap_or_else(|error| broken(&error))
+        })
+    }
+
+    fn warm_up(&self) -> Awaited<'_, Result<(), CommandError>> {
+        Box::pin(self.0.rooms.warm_up())
     }
 
     fn end(&self) -> Awaited<'_, ()> {
@@ -172,33 +197,42 @@ impl Sandbox for E2b {
     }
 }
 
-fn enforcement(reached: Result<(), ApiError>) -> Enforcement {
-    if let Err(error) = reached {
-        return Enforcement {
-            breaches: vec![Weakness {
-                what: "the service".to_owned(),
-                reason: error.to_string(),
-                remedy: "see `e2b.api_key`, `e2b.api_url` and `e2b.domain`, and whether the service can be reached \
-                         from here"
-                    .to_owned(),
-            }],
-            ..Enforcement::default()
-        };
+impl E2b {
+    /// Tries what holds in a sandbox of its own.
+    async fn tried(&self) -> Result<Enforcement, CommandError> {
+        self.0.api.reachable().await.map_err(|error| failed(&error))?;
+        let stood = self.0.rooms.stand_up(nobodys_site()).await?;
+        let tried = limits::tried(stood.link()).await;
+        stood.take_down().await;
+        tried.map_err(|error| CommandError::Remote {
+            reason: format!("a sandbox was made and could not be used: {error}"),
+            remedy: "see `e2b.sandbox_url` and `e2b.domain`".to_owned(),
+        })
     }
+}
+
+/// A sandbox in which something is tried.
+fn nobodys_site() -> Site {
+    Site {
+        image: None,
+        mounts: Vec::new(),
+        environment: Vec::new(),
+        reach: Reach::default(),
+        limits: Limits::default(),
+        lifetime: TRIAL,
+    }
+}
+
+fn broken(error: &CommandError) -> Enforcement {
+    let remedy =
+        "see `e2b.api_key`, `e2b.api_url` and `e2b.domain`, and whether the service can be reached from here";
     Enforcement {
-        holds: [
-            "processes, files, memory, cpu: machines of the service",
-            "time, output: watched",
-            "network: by the service",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        weaker: vec![Weakness {
-            what: "memory, processes, cpu of one command".to_owned(),
-            reason: "the template says what a sandbox has, and its commands share that".to_owned(),
-            remedy: "choose another `e2b.template`".to_owned(),
+        breaches: vec![Weakness {
+            what: "the service".to_owned(),
+            reason: error.to_string(),
+            remedy: remedy.to_owned(),
         }],
-        breaches: Vec::new(),
+        ..Enforcement::default()
     }
 }
 

@@ -41,6 +41,20 @@ pub trait Sandbox: fmt::Debug + Send + Sync {
         })
     }
 
+    /// Removes a snapshot that [`Standing::snapshot`] made, by the name that it told. One that is gone need not be.
+    ///
+    /// # Errors
+    /// When this way makes none, or whoever keeps it cannot be reached.
+    fn remove_snapshot<'a>(&'a self, name: &'a str) -> Awaited<'a, Result<(), CommandError>> {
+        let backend = self.backend();
+        Box::pin(async move {
+            Err(CommandError::Refused {
+                reason: format!("`{name}` was made by a service, and `{backend}` is none"),
+                remedy: "set `sandbox.backend` to `e2b`, as it was when that was made".to_owned(),
+            })
+        })
+    }
+
     /// Where a command sees a directory.
     fn path_inside(&self, mount: &Mount) -> PathBuf {
         mount.at.clone()
@@ -48,6 +62,15 @@ pub trait Sandbox: fmt::Debug + Send + Sync {
 
     /// What holds here, as was tried and not only asked for. Tried once, and only when somebody wants to know.
     fn enforcement(&self) -> Awaited<'_, Enforcement>;
+
+    /// Begins to keep ready what further commands will want, where the settings ask for that. It is tried again by itself
+    /// when it fails now.
+    ///
+    /// # Errors
+    /// When nothing can be kept ready at the moment, and why.
+    fn warm_up(&self) -> Awaited<'_, Result<(), CommandError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Takes down what is kept ready for further commands. To be called before a process ends.
     fn end(&self) -> Awaited<'_, ()> {
@@ -70,6 +93,12 @@ pub enum Backend {
 }
 
 impl Backend {
+    /// Whether its sandboxes are with somebody else, and their files with them.
+    #[must_use]
+    pub fn is_elsewhere(self) -> bool {
+        self == Self::E2b
+    }
+
     /// Its name in settings and answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -60,6 +60,14 @@ pub(crate) fn invalid_reach(error: &InvalidEgress) -> CommandError {
     }
 }
 
+/// Whoever keeps sandboxes elsewhere copies them; ours are copied by [`crate::Grounds`].
+fn is_here() -> CommandError {
+    CommandError::Refused {
+        reason: "its files are on this machine, and are copied here".to_owned(),
+        remedy: "copy the directories that it stands on".to_owned(),
+    }
+}
+
 /// What a sandbox takes at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Load {
@@ -89,6 +97,12 @@ pub(crate) trait Stands: Exchange {
     fn set_reach(&self, reach: Reach) -> Awaited<'_, Result<(), CommandError>>;
     fn renew(&self, _lifetime: Duration) -> Awaited<'_, Result<(), CommandError>> {
         Box::pin(async { Ok(()) })
+    }
+    fn snapshot(&self, _name: &str) -> Awaited<'_, Result<String, CommandError>> {
+        Box::pin(async { Err(is_here()) })
+    }
+    fn fork(&self, _count: u32) -> Awaited<'_, Result<Vec<Result<Standing, CommandError>>, CommandError>> {
+        Box::pin(async { Err(is_here()) })
     }
     fn ended(&self) -> Awaited<'_, EndCause>;
     fn take_down(&self) -> Awaited<'_, ()>;
@@ -140,6 +154,22 @@ impl Standing {
     /// When the sandbox is gone, or whoever keeps it cannot be reached.
     pub async fn renew(&self, lifetime: Duration) -> Result<(), CommandError> {
         self.0.renew(lifetime).await
+    }
+
+    /// Lets whoever keeps it keep it as it is now, too, and tells what they call that. It is what [`Site::image`] takes.
+    ///
+    /// # Errors
+    /// When its files are on this machine, whoever keeps it refuses, or cannot be reached.
+    pub async fn snapshot(&self, name: &str) -> Result<String, CommandError> {
+        self.0.snapshot(name).await
+    }
+
+    /// Lets whoever keeps it make so many copies of it as it is now, each of which may fail by itself.
+    ///
+    /// # Errors
+    /// When its files are on this machine, whoever keeps it refuses, or cannot be reached.
+    pub async fn fork(&self, count: u32) -> Result<Vec<Result<Self, CommandError>>, CommandError> {
+        self.0.fork(count).await
     }
 
     /// Waits until it is gone, and tells why. Any number may wait.

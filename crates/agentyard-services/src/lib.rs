@@ -361,6 +361,12 @@ impl Services {
         }
     }
 
+    /// Gets ready what callers will want soon. To be called beside everything else when a server starts: it may take as
+    /// long as somebody else takes to answer.
+    pub async fn warm_up(&self) {
+        self.runs.warm_up_sandbox().await;
+    }
+
     /// Ends what still goes on, and writes down what was only counted. To be called before a process ends.
     pub async fn end(&self) {
         self.runs.end_all().await;

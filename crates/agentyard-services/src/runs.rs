@@ -262,6 +262,16 @@ impl Runs {
         self.settings.sandbox.clone().ok_or_else(no_sandbox)
     }
 
+    /// Lets the sandbox keep ready what commands will want. Nobody has to wait for it.
+    pub(crate) async fn warm_up_sandbox(&self) {
+        let Some(sandbox) = &self.settings.sandbox else {
+            return;
+        };
+        if let Err(error) = sandbox.warm_up().await {
+            tracing::warn!(%error, "no sandboxes can be kept ready now; it is tried again, and meanwhile commands fail for this reason");
+        }
+    }
+
     /// Takes down what the sandbox keeps ready. To be called before a process ends, when no command runs any more.
     pub(crate) async fn end_sandbox(&self) {
         if let Some(sandbox) = &self.settings.sandbox {

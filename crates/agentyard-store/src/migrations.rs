@@ -45,6 +45,7 @@ const CHANGES: &[Change] = &[
     change!(4, "executions", "0004_executions.sql"),
     change!(5, "secrets", "0005_secrets.sql"),
     change!(6, "sandboxes", "0006_sandboxes.sql"),
+    change!(7, "snapshots elsewhere", "0007_snapshots_elsewhere.sql"),
 ];
 
 /// Where the database keeps which changes it has: the driver's own table.

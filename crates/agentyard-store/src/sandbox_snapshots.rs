@@ -40,8 +40,8 @@ impl<'a> SandboxSnapshots<'a> {
         }
         let query = Query::new(
             ATTEMPT,
-            "INSERT INTO sandbox_snapshots (id, tenant_id, owner, name, sandbox, template, state, image, keeper, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, 'making', $7, $8, $9)",
+            "INSERT INTO sandbox_snapshots (id, tenant_id, owner, name, sandbox, template, state, image, keeper, remote, \
+             created_at) VALUES ($1, $2, $3, $4, $5, $6, 'making', $7, $8, $9, $10)",
         )
         .bind(new.id)
         .bind(new.tenant)
@@ -51,6 +51,7 @@ impl<'a> SandboxSnapshots<'a> {
         .bind(text::key(ATTEMPT, &new.template)?)
         .bind(new.image.as_deref())
         .bind(new.keeper.as_str())
+        .bind(new.remote.as_deref())
         .bind(new.created_at);
         let name = new.name.as_deref().unwrap_or_default();
         transaction
@@ -61,16 +62,17 @@ impl<'a> SandboxSnapshots<'a> {
         Ok(Some(()))
     }
 
-    /// Notes that all of a snapshot's files are there.
+    /// Notes that all of a snapshot's files are there, and what the service calls it that has them, if one does.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub async fn completed(self, id: SnapshotId) -> Result<()> {
+    pub async fn completed(self, id: SnapshotId, remote: Option<&str>) -> Result<()> {
         let query = Query::new(
             "note that a snapshot is complete",
-            "UPDATE sandbox_snapshots SET state = 'complete' WHERE id = $1",
+            "UPDATE sandbox_snapshots SET state = 'complete', remote = $2 WHERE id = $1",
         )
-        .bind(id);
+        .bind(id)
+        .bind(remote);
         self.execute(query).await
     }
 
@@ -155,19 +157,23 @@ impl<'a> SandboxSnapshots<'a> {
         Ok(true)
     }
 
-    /// The snapshots of all tenants whose files are there, each with whether it is complete.
+    /// The snapshots of all tenants whose files are there, each with what the service calls it that keeps it, and whether
+    /// it is complete.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn of_keeper(self, keeper: &str) -> Result<Vec<(SnapshotId, bool)>> {
+    pub async fn of_keeper(self, keeper: &str) -> Result<Vec<(SnapshotId, Option<String>, bool)>> {
         let query = Query::new(
             "look up snapshots",
-            "SELECT id, state FROM sandbox_snapshots WHERE keeper = $1 ORDER BY id LIMIT 10000",
+            "SELECT id, remote, state FROM sandbox_snapshots WHERE keeper = $1 ORDER BY id LIMIT 10000",
         )
         .bind(keeper);
         let rows = self.store.fetch(&query).await?;
         rows.iter()
-            .map(|row| Ok((row.parsed("id")?, row.text("state")? == "complete")))
+            .map(|row| {
+                let is_complete = row.text("state")? == "complete";
+                Ok((row.parsed("id")?, row.optional_text("remote")?, is_complete))
+            })
             .collect()
     }
 
@@ -190,7 +196,7 @@ impl<'a> SandboxSnapshots<'a> {
 fn selection(condition: &'static str) -> Query {
     Query::new(
         "look up snapshots",
-        "SELECT id, tenant_id, owner, name, sandbox, template, image, keeper, created_at FROM sandbox_snapshots",
+        "SELECT id, tenant_id, owner, name, sandbox, template, image, keeper, remote, created_at FROM sandbox_snapshots",
     )
     .push(condition)
 }
@@ -216,6 +222,7 @@ fn snapshot(row: &Row) -> Result<Snapshot> {
         template: row.text("template")?,
         image: row.optional_text("image")?,
         keeper: row.text("keeper")?,
+        remote: row.optional_text("remote")?,
         created_at: row.timestamp("created_at")?,
     })
 }

@@ -32,6 +32,10 @@ pub async fn every_command(sandbox: &dyn Sandbox) {
         commands::cannot_write_where_it_may_only_look(sandbox).await;
         commands::reaches_nobody_without_a_network(sandbox).await;
         commands::is_not_root(sandbox).await;
+        commands::cannot_have_more_memory_than_it_may(sandbox).await;
+        commands::cannot_have_more_processes_than_it_may(sandbox).await;
+        commands::cannot_have_longer_files_than_it_may(sandbox).await;
+        commands::cannot_have_more_open_files_than_it_may(sandbox).await;
     }
 }
 

@@ -1,5 +1,8 @@
 //! The service's REST calls: bounded in time and size, tried again where that is called for, and never led elsewhere.
 
+mod copies;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_model::{RunId, Secret};
@@ -9,6 +12,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Proxy, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::RwLock;
 
 use super::network::reach_in_words;
 use super::{E2bSettings, InvalidE2b};
@@ -73,7 +77,9 @@ impl ApiError {
             Self::Unreachable { .. } => "see `e2b.api_url` and `e2b.domain`; `agentyard doctor` tries it",
             Self::Refused { status, .. } => match status.as_u16() {
                 401 | 403 => "see `e2b.api_key`",
-                404 => "try again: another sandbox is made",
+                404 => {
+                    "try again: another sandbox is made; if it is made from a snapshot or template, see whether the service still has that"
+                }
                 429 => "try again later, or let fewer run at once: see `e2b.pool_max`",
                 _ => "try again later; `agentyard doctor` tries it",
             },
@@ -92,6 +98,8 @@ pub(super) struct Api {
     /// Where all sandboxes are reached, or the domain below which each is.
     pub(super) sandboxes: SandboxAddress,
     template: String,
+    /// Read by whoever ends a sandbox that nobody waits for.
+    pub(super) ending: Arc<RwLock<()>>,
 }
 
 /// Where sandboxes are reached.
@@ -183,6 +191,7 @@ impl Api {
             key,
             sandboxes,
             template: settings.template.clone(),
+            ending: Arc::default(),
         })
     }
 
@@ -302,7 +311,10 @@ impl Api {
     }
 
     fn made(&self, what: &'static str, answer: &Bytes) -> Result<Made, ApiError> {
-        let made: Made = self.read(what, answer)?;
+        self.checked(what, self.read(what, answer)?)
+    }
+
+    fn checked(&self, what: &'static str, made: Made) -> Result<Made, ApiError> {
         let is_plain = |text: &str| {
             !text.is_empty()
                 && text.len() <= 128
@@ -311,10 +323,15 @@ impl Api {
                     .all(|character| character.is_ascii_alphanumeric() || character == '-')
         };
         // Both become part of addresses.
-        let domain = made.domain.as_deref().unwrap_or("a");
-        let is_domain = domain.split('.').all(is_plain);
-        if !is_plain(&made.id) || !is_domain {
+        if !is_plain(&made.id) {
             return Err(self.unreadable(what, &"the sandbox's name is none"));
+        }
+        if let (SandboxAddress::Below(ours), Some(told)) = (&self.sandboxes, &made.domain) {
+            let is_ours = told == ours || told.strip_suffix(ours).is_some_and(|part| part.ends_with('.'));
+            if !is_ours || !told.split('.').all(is_plain) {
+                let told = format!("the sandbox is said to be at {told}, which is not below `e2b.domain`");
+                return Err(self.unreadable(what, &told));
+            }
         }
         Ok(made)
     }
@@ -327,7 +344,8 @@ impl Api {
         ApiError::Unreadable {
             what,
             host: self.host(),
-            reason: reason.to_string(),
+            // It may quote what it is about.
+            reason: one_line(&reason.to_string()),
         }
     }
 
@@ -438,6 +456,10 @@ fn message_of(answer: &[u8]) -> String {
     let text = serde_json::from_slice(answer)
         .map(|told: Told| told.message)
         .unwrap_or_else(|_| String::from_utf8_lossy(answer).into_owned());
+    one_line(&text)
+}
+
+fn one_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|c| !c.is_control()).take(300).collect();
     if line.is_empty() {
@@ -499,6 +521,53 @@ mod tests {
         assert_eq!(message_of(b"<html>\x1b[2J\nmore"), "<html>[2J");
         assert_eq!(message_of(b""), "no reason was given");
         assert_eq!(message_of("é".repeat(900).as_bytes()).chars().count(), 300);
+    }
+
+    #[test]
+    fn a_sandbox_is_where_it_should_be_and_nowhere_else() {
+        let api = Api::new(&E2bSettings {
+            api_key: Secret::new("e2b_x"),
+            domain: "e2b.test".to_owned(),
+            ..E2bSettings::default()
+        })
+        .unwrap();
+        let made = |id: &str, domain: Option<&str>| {
+            let told = json!({ "sandboxID": id, "domain": domain });
+            api.made("making a sandbox", &told.to_string().into())
+        };
+        for domain in [None, Some("e2b.test"), Some("eu.e2b.test")] {
+            assert!(made("abc", domain).is_ok(), "{domain:?}");
+        }
+        let elsewhere = [
+            "",
+            "evil.test",
+            "xe2b.test",
+            "e2b.test.evil.test",
+            "evil.test/.e2b.test",
+            "a@.e2b.test",
+        ];
+        for domain in elsewhere {
+            assert!(made("abc", Some(domain)).is_err(), "{domain}");
+        }
+        for id in [
+            "",
+            "..",
+            "a/b",
+            "a.evil.test",
+            "a@b",
+            "a:1",
+            "a?b",
+            "a%2fb",
+            "a\nb",
+            &"a".repeat(129),
+        ] {
+            assert!(made(id, None).is_err(), "{id}");
+        }
+        let long = api.made(
+            "making a sandbox",
+            &json!({ "sandboxID": ["x".repeat(9000)] }).to_string().into(),
+        );
+        assert!(long.unwrap_err().to_string().len() < 600);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The way to the daemon of one sandbox.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentyard_envd::{
     Body, ENVD_PORT, Exchange, Exchanged, INTERPRETER_PORT, PORT_HEADER, Unreachable, full,
@@ -28,6 +29,9 @@ const KEEPALIVE_SECONDS: HeaderValue = HeaderValue::from_static("50");
 
 /// What a dead sandbox answers in its place.
 const GONE: &str = "was not found";
+
+/// How long a refusal may take to come.
+const REFUSAL: Duration = Duration::from_secs(30);
 
 /// How much of a refusal is looked at.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
@@ -79,6 +83,16 @@ impl Link {
     /// that there is none.
     pub(super) fn set_frozen(&self, is_frozen: bool) {
         self.frozen.send_replace(is_frozen);
+    }
+
+    /// Makes requests wait as if the sandbox were frozen, until this is dropped: it stands still for as long as the
+    /// service copies it.
+    pub(super) fn held_still(&self) -> Still<'_> {
+        let was_frozen = self.frozen.send_replace(true);
+        Still {
+            link: self,
+            was_frozen,
+        }
     }
 
     pub(super) fn is_frozen(&self) -> bool {
@@ -157,7 +171,8 @@ impl Link {
         let answer = Response::<reqwest::Body>::from(answer);
         let answer = answer.map(|body| body.map_err(boxed).boxed_unsync());
         if answer.status() == StatusCode::BAD_GATEWAY {
-            return self.look_at_refusal(answer).await;
+            let looked_at = tokio::time::timeout(REFUSAL, self.look_at_refusal(answer)).await;
+            return looked_at.unwrap_or_else(|_| Err(unreachable(&"a refusal takes too long")));
         }
         Ok(answer)
     }
@@ -178,6 +193,19 @@ impl Link {
             self.note_gone();
         }
         Ok(Response::from_parts(parts, full(text)))
+    }
+}
+
+/// A sandbox that stands still for a moment.
+#[derive(Debug)]
+pub(super) struct Still<'a> {
+    link: &'a Link,
+    was_frozen: bool,
+}
+
+impl Drop for Still<'_> {
+    fn drop(&mut self) {
+        self.link.set_frozen(self.was_frozen);
     }
 }
 

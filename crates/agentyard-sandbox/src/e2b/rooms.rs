@@ -12,7 +12,7 @@ use super::api::{Api, Order};
 use super::pool::Pool;
 use super::stood::Stood;
 use super::sync::Manifest;
-use super::{E2bSettings, PoolSettings};
+use super::{E2bSettings, PoolSettings, failed};
 use crate::command::{Command, CommandError, Network};
 use crate::standing::{Reach, Site, Stands as _};
 
@@ -31,6 +31,8 @@ struct Inner {
     settings: E2bSettings,
     pool: Pool<Stood>,
     rooms: Mutex<HashMap<PathBuf, Arc<Room>>>,
+    /// Had by whoever makes one that is to wait, until it does.
+    filling: tokio::sync::Mutex<()>,
     is_tended: AtomicBool,
     has_ended: AtomicBool,
 }
@@ -59,6 +61,17 @@ pub(super) struct Held {
     room: Arc<Room>,
 }
 
+impl Kept {
+    /// A sandbox in which there is nothing yet, and that reaches nobody.
+    fn of(stood: Stood) -> Self {
+        Self {
+            stood,
+            copies: HashMap::new(),
+            network: Network::None,
+        }
+    }
+}
+
 impl Held {
     /// The sandbox, if it was not given up.
     pub(super) fn kept(&mut self) -> Option<&mut Kept> {
@@ -82,6 +95,15 @@ impl Drop for Held {
     }
 }
 
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            kept: Arc::default(),
+            used: Mutex::new(Instant::now()),
+        }
+    }
+}
+
 impl Room {
     fn note_use(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -99,17 +121,33 @@ impl Rooms {
             pool: Pool::new(settings.pool, Stood::has_ended),
             settings: settings.clone(),
             rooms: Mutex::default(),
+            filling: tokio::sync::Mutex::default(),
             is_tended: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
         }))
     }
 
+    /// Makes those that are to wait, from now on.
+    ///
+    /// # Errors
+    /// When some are to wait, and the service cannot be reached now. It is tried again.
+    pub(super) async fn warm_up(&self) -> Result<(), CommandError> {
+        if self.0.settings.pool.is_none() {
+            return Ok(());
+        }
+        self.tend();
+        self.0.api.reachable().await.map_err(|error| failed(&error))
+    }
+
     /// The sandbox of the workspace that a command works in, with the network that it asks for.
     pub(super) async fn hold(&self, command: &Command) -> Result<Held, CommandError> {
+        self.0.must_go_on()?;
         self.tend();
-        let first = command.mounts.first();
-        let key = first.map_or(Path::new(""), |mount| &mount.host_path);
-        let room = self.0.room(key)?;
+        let room = match command.mounts.first() {
+            Some(workspace) => self.0.room(&workspace.host_path)?,
+            // Nobody else works where nobody's files are.
+            None => Arc::default(),
+        };
         let kept = Arc::clone(&room.kept).lock_owned().await;
         room.note_use();
         let mut held = Held { kept, room };
@@ -118,34 +156,30 @@ impl Rooms {
             held.give_up();
             *held.kept = Some(self.0.furnished().await?);
         }
-        if let Some(kept) = held.kept.as_mut()
-            && kept.network != command.network
-        {
-            let reach = Reach {
-                network: command.network,
-                ..Reach::default()
-            };
-            kept.stood
-                .set_network(&reach, &self.0.settings.registries)
-                .await?;
-            kept.network = command.network;
+        match self.0.connect(&mut held, command.network).await {
+            Err(_) if held.has_ended() => {
+                self.refurnish(&mut held, command.network).await?;
+                Ok(held)
+            }
+            connected => connected.map(|()| held),
         }
-        Ok(held)
+    }
+
+    /// Another sandbox in place of one that was thought to be there and is not. None of those that wait is taken for
+    /// it, since they may have gone with it.
+    pub(super) async fn refurnish(&self, held: &mut Held, network: Network) -> Result<(), CommandError> {
+        held.give_up();
+        *held.kept = Some(Kept::of(self.0.make("commands").await?));
+        self.0.connect(held, network).await
     }
 
     /// A sandbox for somebody else.
     pub(super) async fn stand_up(&self, site: Site) -> Result<Stood, CommandError> {
+        self.0.must_go_on()?;
         self.tend();
         let settings = &self.0.settings;
-        let waiting = (site.image.is_none() && site.environment.is_empty())
-            .then(|| self.0.pool.take())
-            .flatten();
-        let stood = match waiting {
-            Some(stood) => {
-                stood.set_network(&site.reach, &settings.registries).await?;
-                stood.renew(site.lifetime).await?;
-                stood
-            }
+        let stood = match self.0.waiting_for(&site).await? {
+            Some(stood) => stood,
             None => {
                 let order = Order {
                     template: site.image.as_deref(),
@@ -168,8 +202,10 @@ impl Rooms {
     pub(super) async fn end(&self) {
         self.0.has_ended.store(true, Ordering::Relaxed);
         let rooms: Vec<_> = self.0.rooms().drain().map(|(_, room)| room).collect();
-        let waiting = self.0.pool.emptied();
         let ending = async {
+            // One that is being made is there when that is done.
+            drop(self.0.filling.lock().await);
+            let waiting = self.0.pool.emptied();
             let waiting = waiting.iter().map(Stood::take_down);
             let kept = rooms.iter().map(|room| async {
                 if let Some(kept) = room.kept.lock().await.take() {
@@ -181,6 +217,8 @@ impl Rooms {
                 futures::future::join_all(kept),
             )
             .await;
+            // So are those that somebody let go of just before.
+            drop(self.0.api.ending.write().await);
         };
         // What does not end in time ends by itself.
         let _ = tokio::time::timeout(ENDING, ending).await;
@@ -217,25 +255,59 @@ impl Inner {
             };
             rooms.remove(&key);
         }
-        let room = Arc::new(Room {
-            kept: Arc::default(),
-            used: Mutex::new(Instant::now()),
-        });
+        let room: Arc<Room> = Arc::default();
         rooms.insert(key.to_owned(), Arc::clone(&room));
         Ok(room)
     }
 
+    fn must_go_on(&self) -> Result<(), CommandError> {
+        match self.has_ended.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(CommandError::Remote {
+                reason: "no sandbox was made: the server stops".to_owned(),
+                remedy: "ask again when it runs".to_owned(),
+            }),
+        }
+    }
+
     /// A sandbox for commands, in which there is nothing yet.
     async fn furnished(&self) -> Result<Kept, CommandError> {
-        let stood = match self.pool.take() {
+        Ok(Kept::of(match self.pool.take() {
             Some(stood) => stood,
             None => self.make("commands").await?,
+        }))
+    }
+
+    /// Lets a sandbox for commands talk to whom the next one may.
+    async fn connect(&self, held: &mut Held, network: Network) -> Result<(), CommandError> {
+        let Some(kept) = held.kept.as_mut().filter(|kept| kept.network != network) else {
+            return Ok(());
         };
-        Ok(Kept {
-            stood,
-            copies: HashMap::new(),
-            network: Network::None,
-        })
+        let reach = Reach {
+            network,
+            ..Reach::default()
+        };
+        kept.stood.set_network(&reach, &self.settings.registries).await?;
+        kept.network = network;
+        Ok(())
+    }
+
+    /// One of those that wait, if it will do and is still there.
+    async fn waiting_for(&self, site: &Site) -> Result<Option<Stood>, CommandError> {
+        if site.image.is_some() || !site.environment.is_empty() {
+            return Ok(None);
+        }
+        let Some(stood) = self.pool.take() else {
+            return Ok(None);
+        };
+        let adapted = async {
+            stood.set_network(&site.reach, &self.settings.registries).await?;
+            stood.renew(site.lifetime).await
+        };
+        match adapted.await {
+            Err(_) if stood.has_ended() => Ok(None),
+            adapted => adapted.map(|()| Some(stood)),
+        }
     }
 
     async fn make(&self, purpose: &str) -> Result<Stood, CommandError> {
@@ -298,10 +370,15 @@ async fn tend(kept: Weak<Inner>) {
         let wanted = inner.pool.wanted(inner.rooms().len());
         let mut is_behind = wanted > 1;
         if wanted > 0 {
-            match inner.make("waiting").await {
-                Ok(stood) if !inner.has_ended.load(Ordering::Relaxed) => inner.pool.put(stood),
-                // Where one cannot be made now, the next time may do.
-                Ok(_) | Err(_) => is_behind = false,
+            let _filling = inner.filling.lock().await;
+            // Whoever ends all waits for this, and takes what is put here.
+            match inner.must_go_on().is_ok() {
+                true => match inner.make("waiting").await {
+                    Ok(stood) => inner.pool.put(stood),
+                    // Where one cannot be made now, the next time may do.
+                    Err(_) => is_behind = false,
+                },
+                false => return,
             }
         }
         let (tick, taken) = (inner.tick(), Arc::clone(&inner.pool.taken));

@@ -1,27 +1,24 @@
 //! A command in a sandbox of somebody else's: its files go there, it runs, and what it changed comes back.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agentyard_envd::Exchange;
 use agentyard_envd::client::{self, CallError, Messages};
 use agentyard_envd::connect::Code;
 use agentyard_envd::process::{
-    self, Config, Data, End, Event as Told, EventMessage, Input, ProcessRequest, Selector, SendInputRequest,
-    SendSignalRequest, Signal, StartRequest,
+    self, Data, Event as Told, EventMessage, Input, ProcessRequest, Selector, SendInputRequest,
+    SendSignalRequest, Signal,
 };
-use agentyard_model::RunId;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
 
-use super::paths::{translated, translated_value};
+use super::launch::Launch;
 use super::rooms::Held;
 use super::sync::{Bounds, Copied};
-use super::transfer::{self, Fetched, MARKER};
-use crate::command::{Command, CommandError, EndCause, Event, Exit, Limits, Stream, Usage};
+use super::transfer::{self, Fetched};
+use crate::command::{Command, CommandError, EndCause, Event, Exit, Stream, Usage};
 use crate::sandbox::{Awaited, Process, Running};
 
 /// How long a command has to end after it was asked to.
@@ -35,27 +32,6 @@ const START: Duration = Duration::from_secs(60);
 
 /// How much input is sent at once.
 const PIECE: usize = 256 * 1024;
-
-/// Bounds files, looks for the program on the command's own path, and becomes it: `marker blocks files program…`. What
-/// cannot be started is told by the marker, which no program would say by chance.
-const BECOME: &str = r#"marker=$1
-ulimit -f "$2" 2>/dev/null
-ulimit -n "$3" 2>/dev/null
-shift 3
-if ! command -v -- "$1" >/dev/null 2>&1; then
-  if [ -e "$1" ]; then printf '%s 126' "$marker" >&2; exit 126; fi
-  printf '%s 127' "$marker" >&2; exit 127
-fi
-exec "$@""#;
-
-/// What a command is run with.
-struct Launch {
-    request: StartRequest,
-    program: String,
-    input: Vec<u8>,
-    limits: Limits,
-    marker: String,
-}
 
 /// How a command went.
 enum Outcome {
@@ -90,53 +66,6 @@ pub(super) fn start(held: Held, copied: Vec<Copied>, command: Command) -> Runnin
         events: received,
         stop,
     })
-}
-
-impl Launch {
-    fn of(command: Command) -> Self {
-        let marker = RunId::new().to_string();
-        let inside = |path: &str| translated(Path::new(path), &command).display().to_string();
-        let mut envs: BTreeMap<String, String> = command
-            .environment
-            .iter()
-            .map(|(name, value)| (name.clone(), translated_value(value, &command)))
-            .collect();
-        envs.insert(MARKER.to_owned(), marker.clone());
-        // In blocks of 512 bytes.
-        let blocks = command.limits.file_bytes / 512;
-        let program = if command.program.starts_with('/') {
-            inside(&command.program)
-        } else {
-            command.program.clone()
-        };
-        let words = [
-            "-c".to_owned(),
-            BECOME.to_owned(),
-            "sh".to_owned(),
-            marker.clone(),
-            blocks.to_string(),
-            command.limits.open_files.to_string(),
-            program,
-        ];
-        let directory = translated(&command.directory, &command).display().to_string();
-        let request = StartRequest {
-            process: Config {
-                cmd: "/bin/sh".to_owned(),
-                args: words.into_iter().chain(command.arguments).collect(),
-                envs,
-                cwd: Some(directory),
-            },
-            stdin: Some(!command.input.is_empty()),
-            ..StartRequest::default()
-        };
-        Self {
-            request,
-            program: command.program,
-            input: command.input,
-            limits: command.limits,
-            marker,
-        }
-    }
 }
 
 /// Runs a command to its end, and brings back what it changed.
@@ -201,7 +130,8 @@ async fn watch_over(
     let begun = Instant::now();
     let limits = launch.limits;
     let starting = begin(sandbox, launch);
-    let (mut messages, process) = match tokio::time::timeout(START, starting).await {
+    let patience = START.min(limits.duration + LAST_WORD);
+    let (mut messages, process) = match tokio::time::timeout(patience, starting).await {
         Ok(started) => started?,
         Err(_) => return Err(lost(&launch.program)),
     };
@@ -223,12 +153,14 @@ async fn watch_over(
             () = asked_to_stop(&mut stopped), if cause == EndCause::Itself => {
                 cause = EndCause::Stopped;
                 patience = Some(tokio::time::Instant::now() + GRACE);
-                signal(sandbox, process.clone(), Signal::Terminate).await;
+                let asking = signal(sandbox, process.clone(), Signal::Terminate);
+                // A sandbox that does not answer gets no more time than one that does.
+                let _ = tokio::time::timeout(GRACE, asking).await;
                 continue;
             }
             () = until(patience) => {
                 if is_killed {
-                    break End { exit_code: -1, status: "signal: killed".to_owned(), ..End::default() };
+                    return Err(unanswered(&launch.program));
                 }
                 is_killed = true;
                 patience = Some(tokio::time::Instant::now() + LAST_WORD);
@@ -277,25 +209,6 @@ async fn watch_over(
         cause,
         usage: Usage::default(),
     }))
-}
-
-impl Launch {
-    /// Why the program was not started, if that is what was said.
-    fn not_started(&self, said: &[u8]) -> Option<CommandError> {
-        let kind = match said.strip_prefix(self.marker.as_bytes())? {
-            b" 126" => io::ErrorKind::PermissionDenied,
-            b" 127" => io::ErrorKind::NotFound,
-            _ => return None,
-        };
-        Some(self.unstartable(kind.into()))
-    }
-
-    fn unstartable(&self, source: io::Error) -> CommandError {
-        CommandError::Start {
-            program: self.program.clone(),
-            source,
-        }
-    }
 }
 
 async fn begin(
@@ -374,6 +287,17 @@ async fn asked_to_stop(stopped: &mut watch::Receiver<bool>) {
     if stopped.wait_for(|stopped| *stopped).await.is_err() {
         // Nobody can ask any more.
         std::future::pending::<()>().await;
+    }
+}
+
+/// A sandbox that cannot even be told to end a command is not asked for files.
+fn unanswered(program: &str) -> CommandError {
+    CommandError::Remote {
+        reason: format!(
+            "`{program}` was to be ended, and its sandbox did not tell that it was: the sandbox was given up, and \
+             nothing that changed there came back"
+        ),
+        remedy: "try again: another sandbox is made".to_owned(),
     }
 }
 

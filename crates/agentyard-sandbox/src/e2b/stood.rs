@@ -11,13 +11,13 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
-use super::api::{Api, Order};
+use super::api::{Api, Made, Order};
 use super::failed;
 use super::link::Link;
 use super::paths::WORKSPACE;
 use crate::command::{CommandError, EndCause};
 use crate::sandbox::Awaited;
-use crate::standing::{Load, Reach, Stands};
+use crate::standing::{Load, Reach, Standing, Stands};
 
 /// How long what prepares a sandbox may take.
 const PREPARATION: Duration = Duration::from_secs(60);
@@ -48,6 +48,16 @@ impl Stood {
     pub(super) async fn up(api: &Arc<Api>, order: Order<'_>) -> Result<Self, CommandError> {
         let (lifetime, registries) = (order.lifetime, order.registries.to_vec());
         let made = api.create(order).await.map_err(|error| failed(&error))?;
+        Self::of(api, made, lifetime, registries)
+    }
+
+    /// A sandbox that was made just now.
+    fn of(
+        api: &Arc<Api>,
+        made: Made,
+        lifetime: Duration,
+        registries: Vec<String>,
+    ) -> Result<Self, CommandError> {
         let link = Link::new(Arc::clone(api), made).map_err(|error| failed(&error))?;
         let shared = Arc::new(Shared {
             api: Arc::clone(api),
@@ -126,7 +136,12 @@ impl Shared {
                 self.link.thawed().await;
                 continue;
             }
-            match self.api.set_timeout(self.link.id(), self.stay()).await {
+            let renewing = self.api.set_timeout(self.link.id(), self.stay());
+            // One that is not answered must not take the time in which another could be.
+            let Ok(renewed) = tokio::time::timeout(pause, renewing).await else {
+                continue;
+            };
+            match renewed {
                 Err(error) if error.is_gone() => {
                     self.link.note_gone();
                     break;
@@ -167,7 +182,12 @@ impl Drop for Stood {
         self.renewing.abort();
         let shared = Arc::clone(&self.shared);
         if shared.ended.borrow().is_none() {
-            self.runtime.spawn(async move { shared.end().await });
+            // Who stops the process waits for it.
+            let awaited = Arc::clone(&shared.api.ending).try_read_owned();
+            self.runtime.spawn(async move {
+                shared.end().await;
+                drop(awaited);
+            });
         }
     }
 }
@@ -222,6 +242,31 @@ impl Stands for Stood {
             let renewed = shared.api.set_timeout(shared.link.id(), shared.stay()).await;
             shared.renewed.notify_one();
             renewed.map_err(|error| self.noticed(&error))
+        })
+    }
+
+    fn snapshot(&self, name: &str) -> Awaited<'_, Result<String, CommandError>> {
+        let name = name.to_owned();
+        Box::pin(async move {
+            let _still = self.shared.link.held_still();
+            let taken = self.shared.api.snapshot(self.shared.link.id(), &name).await;
+            taken.map_err(|error| self.noticed(&error))
+        })
+    }
+
+    fn fork(&self, count: u32) -> Awaited<'_, Result<Vec<Result<Standing, CommandError>>, CommandError>> {
+        Box::pin(async move {
+            let shared = &self.shared;
+            let forked = {
+                let _still = shared.link.held_still();
+                shared.api.fork(shared.link.id(), count, shared.lifetime).await
+            };
+            let standing = |made: Result<Made, super::ApiError>| {
+                let made = made.map_err(|error| failed(&error))?;
+                Self::of(&shared.api, made, shared.lifetime, self.registries.clone()).map(Standing::new)
+            };
+            let forked = forked.map_err(|error| self.noticed(&error))?;
+            Ok(forked.into_iter().map(standing).collect())
         })
     }
 

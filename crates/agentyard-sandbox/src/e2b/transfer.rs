@@ -17,6 +17,7 @@ use futures::stream;
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
 use super::sync::{
     Bounds, Copied, InvalidListing, Known, LISTING_FORMAT, Listed, Manifest, Stamp, listings, pack, remove,
@@ -25,6 +26,9 @@ use super::sync::{
 
 /// How long unpacking, listing or packing may take there.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long nothing may come of an archive.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// How long a list of files may be.
 const MAX_LISTING_BYTES: usize = 64 * 1024 * 1024;
@@ -230,7 +234,16 @@ async fn fetch_files(
         unpack(source.as_fd(), reader, &wanted, bounds)
     });
     let feeding = async {
-        while let Some(frame) = body.frame().await {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let next = until.min(Instant::now() + SILENCE);
+            let Ok(frame) = timeout_at(next, body.frame()).await else {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "what was to come back does not come",
+                ));
+            };
+            let Some(frame) = frame else { break };
             let frame = frame.map_err(|error| io::Error::other(error.to_string()))?;
             if let Ok(piece) = frame.into_data()
                 && pieces.send(piece).await.is_err()
@@ -240,7 +253,7 @@ async fn fetch_files(
             }
         }
         drop(pieces);
-        Ok::<(), io::Error>(())
+        Ok(())
     };
     let (fed, placed) = futures::future::join(feeding, unpacking).await;
     // In its place is the next one, if this fails.

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use agentyard_envd::{Exchange as _, empty};
 use agentyard_model::Secret;
 use agentyard_sandbox::{
-    E2b, E2bSettings, EndCause, Limits, Network, PoolSettings, Reach, Sandbox as _, Site, Standing,
+    Command, E2b, E2bSettings, EndCause, Event, Exit, Limits, Network, PoolSettings, Reach, Sandbox as _,
+    Site, Standing,
 };
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -18,6 +19,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::sandbox_suite::place::Place;
 
 /// A service without sandboxes: it remembers what it was asked for, and answers for daemons.
 #[derive(Debug, Default)]
@@ -28,6 +32,16 @@ struct Service {
     made: u32,
     /// What is answered to the next creations in place of a sandbox: status, header.
     busy: Vec<(u16, Option<(&'static str, &'static str)>)>,
+    /// What a snapshot is called.
+    snapshot: String,
+    /// Which sandboxes were talked to.
+    visited: BTreeSet<String>,
+    /// How many may be made, where that is not all that are asked for.
+    gate: Option<Arc<Semaphore>>,
+    /// How many were asked for.
+    asked: u32,
+    /// How many programs called `sleep` may end.
+    woken: Option<Arc<Semaphore>>,
 }
 
 type Shared = Arc<Mutex<Service>>;
@@ -54,7 +68,21 @@ async fn serve() -> (Shared, String) {
 async fn answer(service: Shared, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
+    if body.windows(7).any(|word| word == b"\"sleep\"") {
+        let woken = service.lock().unwrap().woken.clone();
+        woken.unwrap().acquire().await.unwrap().forget();
+    }
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if parts.method == Method::POST && parts.uri.path() == "/v2/sandboxes" {
+        let gate = {
+            let mut service = service.lock().unwrap();
+            service.asked += 1;
+            service.gate.clone()
+        };
+        if let Some(gate) = gate {
+            gate.acquire().await.unwrap().forget();
+        }
+    }
     let mut service = service.lock().unwrap();
     let header = |name: &str| {
         parts
@@ -70,6 +98,7 @@ async fn answer(service: Shared, request: Request<Incoming>) -> Result<Response<
     };
     if let Some(id) = header("e2b-sandbox-id") {
         let path = parts.uri.path().to_owned();
+        service.visited.insert(id.clone());
         let told = json!({ "port": header("e2b-sandbox-port"), "token": header("x-access-token") });
         service.calls.push((format!("daemon {path}"), told));
         if !service.alive.contains(&id) {
@@ -108,6 +137,10 @@ async fn answer(service: Shared, request: Request<Incoming>) -> Result<Response<
         .iter()
         .position(|part| *part == "sandboxes")
         .and_then(|at| segments.get(at + 1));
+    if let ["templates", _] = segments[..] {
+        let is_there = parts.uri.path().ends_with("/team%2Fname%3Av1");
+        return Ok(said(if is_there { 204 } else { 404 }, Value::Null));
+    }
     Ok(match (parts.method, id) {
         (Method::POST, None) => {
             service.keys.extend(header("idempotency-key"));
@@ -133,6 +166,20 @@ async fn answer(service: Shared, request: Request<Incoming>) -> Result<Response<
             said(204, Value::Null)
         }
         (Method::GET, Some(_)) => said(200, json!([{ "memUsed": 5 }, { "memUsed": 7, "diskUsed": 9 }])),
+        (_, Some(_)) if parts.uri.path().ends_with("snapshots") => {
+            said(201, json!({ "snapshotID": service.snapshot, "names": [] }))
+        }
+        (_, Some(_)) if parts.uri.path().ends_with("fork") => {
+            service.made += 1;
+            let id = format!("sandbox{}", service.made);
+            service.alive.insert(id.clone());
+            let failure = json!({ "code": 429, "message": "too many\u{1b}[2J" });
+            let forks = [
+                json!({ "sandbox": { "sandboxID": id } }),
+                json!({ "error": failure }),
+            ];
+            said(201, json!(forks))
+        }
         (_, Some(id)) if parts.uri.path().ends_with("connect") => said(201, json!({ "sandboxID": id })),
         _ => said(204, Value::Null),
     })
@@ -189,7 +236,6 @@ async fn health(standing: &Standing) -> Option<StatusCode> {
 async fn a_sandbox_is_made_used_and_ended() {
     let (service, url) = serve().await;
     let e2b = E2b::new(settings(&url)).unwrap();
-    assert!(e2b.enforcement().await.breaches.is_empty());
     let standing = e2b.stand_up(site()).await.unwrap();
     assert_eq!(standing.name().as_deref(), Some("sandbox1"));
     let asked = calls(&service, "POST /v2/sandboxes").remove(0);
@@ -228,6 +274,20 @@ async fn a_sandbox_is_made_used_and_ended() {
     assert_eq!(standing.ended().await, EndCause::Stopped);
     assert!(service.lock().unwrap().alive.is_empty());
     assert_eq!(health(&standing).await, None);
+}
+
+#[tokio::test]
+async fn what_holds_is_tried_once_in_a_sandbox_that_goes_again() {
+    let (service, url) = serve().await;
+    let e2b = E2b::new(settings(&url)).unwrap();
+    let enforcement = e2b.enforcement().await;
+    assert!(enforcement.breaches.is_empty(), "{enforcement:?}");
+    // Nothing was seen to hold in this one.
+    let weaker = &enforcement.weaker.last().unwrap().what;
+    assert!(weaker.contains("memory of each process, "), "{enforcement:?}");
+    assert_eq!(e2b.enforcement().await, enforcement);
+    let service = service.lock().unwrap();
+    assert_eq!((service.made, service.alive.len()), (1, 0));
 }
 
 #[tokio::test]
@@ -303,6 +363,51 @@ async fn a_sandbox_that_is_gone_is_noticed() {
 }
 
 #[tokio::test]
+async fn snapshots_are_known_by_what_the_service_calls_them() {
+    let (service, url) = serve().await;
+    let e2b = E2b::new(settings(&url)).unwrap();
+    let standing = e2b.stand_up(site()).await.unwrap();
+    service.lock().unwrap().snapshot = "team/name:v1".to_owned();
+    let name = standing.snapshot("mine").await.unwrap();
+    assert_eq!(name, "team/name:v1");
+    let asked = calls(&service, "POST /sandboxes/sandbox1/snapshots").remove(0);
+    assert_eq!(asked, json!({ "name": "mine" }));
+    assert_eq!(
+        health(&standing).await,
+        Some(StatusCode::NO_CONTENT),
+        "it goes on"
+    );
+    e2b.remove_snapshot(&name).await.unwrap();
+    assert_eq!(calls(&service, "DELETE /templates/team%2Fname%3Av1").len(), 1);
+    // One that is gone is removed.
+    e2b.remove_snapshot("other").await.unwrap();
+    for nonsense in ["", "a b", "\u{1b}[2J", &"a".repeat(257)] {
+        service.lock().unwrap().snapshot = nonsense.to_owned();
+        let error = standing.snapshot("mine").await.unwrap_err();
+        assert!(error.to_string().contains("is none"), "{nonsense:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn forks_are_made_there_and_each_may_fail_by_itself() {
+    let (service, url) = serve().await;
+    let e2b = E2b::new(settings(&url)).unwrap();
+    let standing = e2b.stand_up(site()).await.unwrap();
+    let mut forks = standing.fork(2).await.unwrap();
+    let refused = forks.pop().unwrap().unwrap_err().to_string();
+    assert!(refused.contains("too many[2J (429"), "{refused}");
+    let fork = forks.pop().unwrap().unwrap();
+    assert_eq!(fork.name().as_deref(), Some("sandbox2"));
+    assert_eq!(health(&fork).await, Some(StatusCode::NO_CONTENT));
+    drop((fork, standing));
+    eventually("the end of both", || service.lock().unwrap().alive.is_empty()).await;
+    // An answer that tells of others than were asked for is none.
+    let standing = e2b.stand_up(site()).await.unwrap();
+    let error = standing.fork(3).await.unwrap_err().to_string();
+    assert!(error.contains("3 copies were asked for"), "{error}");
+}
+
+#[tokio::test]
 async fn nobody_there_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -357,4 +462,141 @@ async fn what_waited_too_long_is_replaced() {
     drop((first, e2b));
     // Dropping it is enough.
     eventually("the end of all", || service.lock().unwrap().alive.is_empty()).await;
+}
+
+/// Settings by which so many wait, and that are looked at often.
+fn pooled(url: &str, min: usize, max: usize) -> E2bSettings {
+    E2bSettings {
+        pool: Some(PoolSettings {
+            min,
+            max,
+            time_to_live: Duration::from_secs(3600),
+        }),
+        // By which it is decided how often.
+        idle: Duration::from_secs(1),
+        ..settings(url)
+    }
+}
+
+async fn ran(e2b: &E2b, command: Command) -> Exit {
+    let mut running = e2b.start(command).await.unwrap();
+    loop {
+        if let Event::Ended(exit) = running.next().await.unwrap() {
+            return exit;
+        }
+    }
+}
+
+#[tokio::test]
+async fn sandboxes_wait_before_anybody_wants_one_also_when_the_service_comes_late() {
+    let (service, url) = serve().await;
+    service.lock().unwrap().busy = vec![(500, None); 3];
+    let e2b = E2b::new(pooled(&url, 2, 3)).unwrap();
+    e2b.warm_up().await.unwrap();
+    eventually("two that wait", || service.lock().unwrap().alive.len() == 2).await;
+    e2b.end().await;
+    assert!(service.lock().unwrap().alive.is_empty());
+    // Nobody who waits for none is talked to.
+    let made = service.lock().unwrap().asked;
+    E2b::new(settings(&url)).unwrap().warm_up().await.unwrap();
+    assert_eq!(service.lock().unwrap().asked, made);
+}
+
+#[tokio::test]
+async fn what_waited_and_was_forgotten_by_the_service_is_replaced_without_a_word() {
+    let (service, url) = serve().await;
+    let e2b = E2b::new(pooled(&url, 3, 10)).unwrap();
+    e2b.warm_up().await.unwrap();
+    eventually("three that wait", || service.lock().unwrap().alive.len() == 3).await;
+    let place = Place::new();
+    service.lock().unwrap().alive.clear();
+    let mut command = place.command(&["true"]);
+    command.network = Network::Full;
+    assert_eq!(ran(&e2b, command).await.code, Some(0));
+    // So it is where the network is as it was, and the first to notice is who sends files.
+    let other = Place::new();
+    service.lock().unwrap().alive.clear();
+    assert_eq!(ran(&e2b, other.command(&["true"])).await.code, Some(0));
+    service.lock().unwrap().alive.clear();
+    let mut plain = site();
+    plain.environment.clear();
+    let standing = e2b.stand_up(plain).await.unwrap();
+    assert_eq!(health(&standing).await, Some(StatusCode::NO_CONTENT));
+    drop(standing);
+    e2b.end().await;
+    eventually("the end of all", || service.lock().unwrap().alive.is_empty()).await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_when_all_ends_while_one_is_made_or_let_go_of() {
+    let (service, url) = serve().await;
+    let gate = Arc::new(Semaphore::new(2));
+    service.lock().unwrap().gate = Some(Arc::clone(&gate));
+    let e2b = E2b::new(pooled(&url, 2, 3)).unwrap();
+    let standing = e2b.stand_up(site()).await.unwrap();
+    eventually("one that waits, and one that is being made", || {
+        let service = service.lock().unwrap();
+        (service.made, service.asked) == (2, 3)
+    })
+    .await;
+    drop(standing);
+    let opened = async {
+        tokio::task::yield_now().await;
+        gate.add_permits(10);
+    };
+    tokio::join!(e2b.end(), opened);
+    assert!(service.lock().unwrap().alive.is_empty(), "the end is the end");
+    let refused = e2b.stand_up(site()).await.unwrap_err().to_string();
+    assert!(refused.contains("the server stops"), "{refused}");
+    assert!(e2b.start(Place::new().command(&["true"])).await.is_err());
+    assert!(service.lock().unwrap().alive.is_empty());
+}
+
+#[tokio::test]
+async fn workspaces_share_no_sandbox() {
+    let (service, url) = serve().await;
+    let e2b = E2b::new(settings(&url)).unwrap();
+    let (one, other) = (Place::new(), Place::new());
+    let visited = |expected: &[&str]| {
+        let visited = std::mem::take(&mut service.lock().unwrap().visited);
+        assert!(visited.iter().eq(expected), "{visited:?}, not {expected:?}");
+    };
+    ran(&e2b, one.command(&["true"])).await;
+    visited(&["sandbox1"]);
+    ran(&e2b, other.command(&["true"])).await;
+    visited(&["sandbox2"]);
+    ran(&e2b, one.command(&["true"])).await;
+    visited(&["sandbox1"]);
+    // Who has no files is nobody's neighbour.
+    for name in ["sandbox3", "sandbox4"] {
+        let mut command = one.command(&["true"]);
+        command.mounts.clear();
+        ran(&e2b, command).await;
+        visited(&[name]);
+    }
+    e2b.end().await;
+    assert!(service.lock().unwrap().alive.is_empty());
+}
+
+#[tokio::test]
+async fn a_sandbox_is_renewed_while_a_long_command_runs() {
+    let (service, url) = serve().await;
+    let e2b = E2b::new(E2bSettings {
+        lifetime: Duration::from_millis(1),
+        ..settings(&url)
+    })
+    .unwrap();
+    let woken = Arc::new(Semaphore::new(0));
+    service.lock().unwrap().woken = Some(Arc::clone(&woken));
+    let place = Place::new();
+    let ended = ran(&e2b, place.command(&["sleep", "1000"]));
+    let renewals = || calls(&service, "POST /sandboxes/sandbox1/timeout").len();
+    let watched = async {
+        eventually("a third renewal", || renewals() >= 3).await;
+        woken.add_permits(1);
+    };
+    let (exit, ()) = tokio::join!(ended, watched);
+    assert_eq!(exit.code, Some(0));
+    e2b.end().await;
+    assert!(service.lock().unwrap().alive.is_empty());
 }

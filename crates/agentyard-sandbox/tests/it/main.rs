@@ -8,6 +8,7 @@
 
 mod bubblewrap;
 mod e2b;
+mod e2b_hostile;
 mod egress;
 mod grounds;
 mod host;

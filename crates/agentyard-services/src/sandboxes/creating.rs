@@ -56,6 +56,8 @@ pub(super) struct Plan {
     pub(super) environment: BTreeMap<String, String>,
     pub(super) network: SandboxNetwork,
     pub(super) idempotency_key: Option<String>,
+    /// The sandbox itself, where it stands already.
+    pub(super) standing: Option<Standing>,
     /// The operation that was called.
     pub(super) action: &'static str,
 }
@@ -83,6 +85,7 @@ impl Sandboxes {
             environment: request.environment,
             network: request.network,
             idempotency_key: request.idempotency_key,
+            standing: None,
             action: "sandbox_create",
         };
         let (this, caller) = (self.clone(), caller.clone());
@@ -133,10 +136,14 @@ impl Sandboxes {
             }
         };
         let variables = secret(new.environment);
-        let from = plan.origin.snapshot.map(|snapshot| snapshot.id.to_string());
-        let stood = match spare {
-            Some(spare) => initialized(spare.standing, &variables).await,
-            None => self.stand_up(&row, &yard, from.as_deref(), &variables).await,
+        let stood = match (plan.standing, spare) {
+            (Some(standing), _) => Ok(standing),
+            (None, Some(spare)) => initialized(spare.standing, &variables).await,
+            (None, None) => {
+                let here = plan.origin.snapshot.filter(|snapshot| snapshot.remote.is_none());
+                let from = here.map(|snapshot| snapshot.id.to_string());
+                self.stand_up(&row, &yard, from.as_deref(), &variables).await
+            }
         };
         let made = match stood {
             Ok(standing) => self.made(&row, &yard, standing, &variables, plan.timeout).await,

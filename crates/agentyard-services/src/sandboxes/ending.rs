@@ -101,7 +101,12 @@ impl Sandboxes {
     }
 
     async fn end_with_process(&self, kept: Arc<Kept>) {
-        if let Phase::Frozen(_) | Phase::Absent = kept.phase() {
+        let are_files_here = self
+            .backend()
+            .is_ok_and(|sandbox| !sandbox.backend().is_elsewhere());
+        if let Phase::Frozen(_) | Phase::Absent = kept.phase()
+            && are_files_here
+        {
             let _turn = Arc::clone(&kept.turn).lock_owned().await;
             take_down(&kept).await;
             return;

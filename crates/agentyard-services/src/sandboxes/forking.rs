@@ -1,11 +1,15 @@
 //! Several sandboxes that begin with the files of one.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use agentyard_model::{Caller, SandboxId, SnapshotId};
+use agentyard_model::{AuditEvent, Caller, Sandbox as Row, SandboxId, Snapshot, SnapshotId};
+use agentyard_sandbox::Standing;
 
 use super::creating::Plan;
 use super::owners::Wish;
+use super::standing_up::{Entered, not_done};
 use super::templates::Origin;
 use super::yards::Yard;
 use super::{SandboxAccess, Sandboxes, checking};
@@ -50,35 +54,34 @@ impl Sandboxes {
         let entered = self.enter(caller, id, Wish::Use).await?;
         let variables = store.sandboxes().environment(id).await;
         let variables = variables.map_err(|error| from_store("forking a sandbox", error))?;
+        let plan = ForkPlan {
+            row: entered.row.clone(),
+            environment: variables
+                .iter()
+                .map(|(name, value)| (name.clone(), value.expose().to_owned()))
+                .collect(),
+            timeout,
+        };
+        if self.backend()?.backend().is_elsewhere() {
+            self.forked_elsewhere(caller, &entered, count, &plan).await
+        } else {
+            self.forked_here(caller, entered, count, &plan).await
+        }
+    }
+
+    /// Copies are made of a snapshot that nobody sees.
+    async fn forked_here(
+        &self,
+        caller: &Caller,
+        entered: Entered,
+        count: u32,
+        plan: &ForkPlan,
+    ) -> Result<Vec<Result<SandboxAccess>>> {
         let snapshot = self.take_snapshot(caller, &entered, None, "sandbox_fork").await?;
-        let (row, yard) = (entered.row.clone(), entered.kept.yard.clone());
+        let yard = Arc::clone(&entered.kept.yard);
         drop(entered);
-        let mut forks = tokio::task::JoinSet::new();
-        for _ in 0..count {
-            let plan = Plan {
-                origin: Origin {
-                    template: row.template.clone(),
-                    image: row.image.clone(),
-                    snapshot: Some(snapshot.clone()),
-                },
-                timeout,
-                lifecycle: row.lifecycle,
-                metadata: row.metadata.clone(),
-                environment: variables
-                    .iter()
-                    .map(|(name, value)| (name.clone(), value.expose().to_owned()))
-                    .collect(),
-                network: row.network.clone(),
-                idempotency_key: None,
-                action: "sandbox_create",
-            };
-            let (this, caller) = (self.clone(), caller.clone());
-            forks.spawn(async move { this.make(&caller, plan).await });
-        }
-        let mut made = Vec::new();
-        while let Some(fork) = forks.join_next().await {
-            made.push(fork.unwrap_or_else(|error| Err(Error::internal("forking a sandbox", error))));
-        }
+        let plans = (0..count).map(|_| Ok(plan.of(Some(snapshot.clone()), None)));
+        let made = self.make_all(caller, plans.collect()).await;
         self.drop_nameless(&yard, snapshot.id).await;
         Ok(made)
     }
@@ -86,12 +89,72 @@ impl Sandboxes {
     /// Removes the snapshot that forks were made from, which was nobody's. What it holds stays as long as they need it.
     /// They are there whatever comes of this; what stays behind goes when the yard is put in order.
     async fn drop_nameless(&self, yard: &Yard, snapshot: SnapshotId) {
-        if let Err(error) = yard.grounds.remove_snapshot(&snapshot.to_string()).await {
+        if let Err(error) = self.discard(yard, snapshot, None).await {
             tracing::warn!(%error, %snapshot, "the files that sandboxes were forked from could not be removed");
             return;
         }
         if let Err(error) = self.0.parts.store.sandbox_snapshots().forget(snapshot).await {
             tracing::warn!(%error, %snapshot, "what sandboxes were forked from could not be forgotten");
+        }
+    }
+
+    /// Copies are made by whoever keeps the sandbox, and are ours when they are on record. Those that cannot be are ended.
+    async fn forked_elsewhere(
+        &self,
+        caller: &Caller,
+        entered: &Entered,
+        count: u32,
+        plan: &ForkPlan,
+    ) -> Result<Vec<Result<SandboxAccess>>> {
+        let forked = entered.standing_elsewhere()?.fork(count).await;
+        let forked = forked.map_err(|error| not_done("the sandbox was not forked", error))?;
+        let event = AuditEvent::done(caller, "sandbox_fork", entered.row.id);
+        self.0.parts.audit.record_soon(event).await;
+        let plans = forked.into_iter().map(|standing| {
+            let standing = standing.map_err(|error| not_done("a copy was not made", error))?;
+            Ok(plan.of(None, Some(standing)))
+        });
+        Ok(self.make_all(caller, plans.collect()).await)
+    }
+
+    async fn make_all(&self, caller: &Caller, plans: Vec<Result<Plan>>) -> Vec<Result<SandboxAccess>> {
+        let mut making = tokio::task::JoinSet::new();
+        for plan in plans {
+            let (this, caller) = (self.clone(), caller.clone());
+            making.spawn(async move { this.make(&caller, plan?).await });
+        }
+        let mut made = Vec::new();
+        while let Some(fork) = making.join_next().await {
+            made.push(fork.unwrap_or_else(|error| Err(Error::internal("forking a sandbox", error))));
+        }
+        made
+    }
+}
+
+/// What all forks of a sandbox have of it.
+struct ForkPlan {
+    row: Row,
+    environment: BTreeMap<String, String>,
+    timeout: Duration,
+}
+
+impl ForkPlan {
+    /// One fork: of a snapshot, or one that stands already.
+    fn of(&self, snapshot: Option<Snapshot>, standing: Option<Standing>) -> Plan {
+        Plan {
+            origin: Origin {
+                template: self.row.template.clone(),
+                image: self.row.image.clone(),
+                snapshot,
+            },
+            timeout: self.timeout,
+            lifecycle: self.row.lifecycle,
+            metadata: self.row.metadata.clone(),
+            environment: self.environment.clone(),
+            network: self.row.network.clone(),
+            idempotency_key: None,
+            standing,
+            action: "sandbox_create",
         }
     }
 }

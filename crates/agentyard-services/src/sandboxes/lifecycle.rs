@@ -177,8 +177,10 @@ impl Sandboxes {
         event: &AuditEvent,
     ) -> Result<agentyard_model::Sandbox> {
         let (id, kept) = (entered.row.id, &entered.kept);
+        let is_elsewhere = self.backend()?.backend().is_elsewhere();
         if let Phase::Running(standing) = kept.phase() {
-            if keep_memory {
+            // Where its files are not ours, they stay only as long as it does.
+            if keep_memory || is_elsewhere {
                 let frozen = standing.freeze().await;
                 frozen.map_err(|error| not_done("the sandbox was not paused", error))?;
                 kept.set_phase(Phase::Frozen(standing));
@@ -189,7 +191,7 @@ impl Sandboxes {
             }
         }
         let noted = self.0.parts.store.sandboxes();
-        let noted = noted.paused(id, keep_memory, event).await;
+        let noted = noted.paused(id, keep_memory || is_elsewhere, event).await;
         let row = noted.map_err(|error| from_store("pausing a sandbox", error))?;
         row.ok_or_else(|| absent(id))
     }
@@ -203,8 +205,9 @@ impl Sandboxes {
         event: &AuditEvent,
     ) -> Result<agentyard_model::Sandbox> {
         let (id, kept, store) = (entered.row.id, &entered.kept, &self.0.parts.store);
+        let is_elsewhere = self.backend()?.backend().is_elsewhere();
         let mut phase = kept.phase();
-        if let (Phase::Frozen(standing), true) = (&phase, cold) {
+        if let (Phase::Frozen(standing), true) = (&phase, cold && !is_elsewhere) {
             kept.watch(None);
             kept.set_phase(Phase::Absent);
             standing.take_down().await;
@@ -217,6 +220,9 @@ impl Sandboxes {
                 kept.set_phase(Phase::Running(standing));
             }
             Phase::Running(_) => {}
+            Phase::Absent if is_elsewhere => {
+                entered.standing_elsewhere()?;
+            }
             Phase::Absent => {
                 let variables = store.sandboxes().environment(id).await;
                 let variables = variables.map_err(|error| from_store("waking a sandbox", error))?;

@@ -1,15 +1,14 @@
 //! The files of sandboxes as they were, of which others can be made.
 
-use agentyard_model::{AuditEvent, Caller, Page, PageRequest, Permission, SandboxId, Snapshot, SnapshotId};
-use agentyard_sandbox::Backend;
-
 use super::kept::Phase;
 use super::owners::{Wish, owner_of};
 use super::standing_up::{Entered, not_done};
-use super::yards::from_grounds;
+use super::templates::kept_elsewhere;
+use super::yards::{Yard, from_grounds};
 use super::{Sandboxes, checking};
 use crate::error::{Error, ErrorKind, Result, from_store};
 use crate::turns::to_its_end;
+use agentyard_model::{AuditEvent, Caller, Page, PageRequest, Permission, SandboxId, Snapshot, SnapshotId};
 
 /// How many snapshots a tenant may have.
 const MOST: u32 = 256;
@@ -31,7 +30,7 @@ impl Sandboxes {
                 .take_snapshot(&caller, &entered, name, "sandbox_snapshot")
                 .await?;
             let snapshots = this.0.parts.store.sandbox_snapshots();
-            let completed = snapshots.completed(snapshot.id).await;
+            let completed = snapshots.completed(snapshot.id, snapshot.remote.as_deref()).await;
             completed.map_err(|error| from_store("making a snapshot", error))?;
             Ok(snapshot)
         })
@@ -73,6 +72,10 @@ impl Sandboxes {
         if snapshot.owner != owner_of(caller) {
             caller.require(Wish::Use.of_others())?;
         }
+        // What is on this machine can be removed whoever makes sandboxes now.
+        if snapshot.remote.is_some() && !self.backend()?.backend().is_elsewhere() {
+            return Err(kept_elsewhere(&snapshot));
+        }
         let yard = self.yard_of(&snapshot.keeper).await?;
         let (this, caller) = (self.clone(), caller.clone());
         to_its_end(async move {
@@ -83,8 +86,8 @@ impl Sandboxes {
             if !is_ours {
                 return Err(absent(&snapshot.id.to_string()));
             }
-            let removed = yard.grounds.remove_snapshot(&snapshot.id.to_string()).await;
-            removed.map_err(|error| from_grounds(&error))?;
+            this.discard(&yard, snapshot.id, snapshot.remote.as_deref())
+                .await?;
             snapshots.forget(snapshot.id).await.map_err(failed)?;
             Ok(snapshot)
         })
@@ -100,19 +103,10 @@ impl Sandboxes {
         action: &'static str,
     ) -> Result<Snapshot> {
         let (row, kept) = (&entered.row, &entered.kept);
-        let backend = self.backend()?.backend();
-        if backend == Backend::E2b {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "no snapshot was made of sandbox {}: its files are not on this machine",
-                    row.id
-                ),
-            )
-            .hint("set `sandbox.backend` to `bubblewrap` or `podman`, and make the sandbox again"));
-        }
-        let snapshot = Snapshot {
-            id: SnapshotId::new(),
+        let is_elsewhere = self.backend()?.backend().is_elsewhere();
+        let id = SnapshotId::new();
+        let mut snapshot = Snapshot {
+            id,
             tenant: row.tenant,
             owner: owner_of(caller),
             name,
@@ -120,6 +114,8 @@ impl Sandboxes {
             template: row.template.clone(),
             image: row.image.clone(),
             keeper: row.keeper.clone(),
+            // Until the service says what it calls it, it is asked for by our name, and is found by that.
+            remote: is_elsewhere.then(|| id.to_string()),
             created_at: self.0.parts.clock.now(),
         };
         let snapshots = self.0.parts.store.sandbox_snapshots();
@@ -133,33 +129,68 @@ impl Sandboxes {
             )
             .hint("remove some with sandbox_snapshot_remove")
         })?;
-        let taken = self.copy_held_still(entered, snapshot.id).await;
-        if taken.is_err() {
-            let _ = kept.yard.grounds.remove_snapshot(&snapshot.id.to_string()).await;
-            snapshots.forget(snapshot.id).await.map_err(failed)?;
-        }
-        taken.map(|()| snapshot)
-    }
-
-    /// Copies the files of a sandbox while nobody in it changes them.
-    async fn copy_held_still(&self, entered: &Entered, to: SnapshotId) -> Result<()> {
-        let Phase::Running(standing) = entered.kept.phase() else {
-            return self.copy(entered, to).await;
+        let taken = if is_elsewhere {
+            copied_elsewhere(entered, id).await.map(Some)
+        } else {
+            copied_here(entered, id).await.map(|()| None)
         };
-        let frozen = standing.freeze().await;
-        frozen.map_err(|error| not_done("the sandbox could not be held still", error))?;
-        let copied = self.copy(entered, to).await;
-        let thawed = standing.thaw().await;
-        copied.and(thawed.map_err(|error| not_done("the sandbox could not be let go on", error)))
+        match taken {
+            Ok(remote) => {
+                snapshot.remote = remote;
+                Ok(snapshot)
+            }
+            Err(error) => {
+                // What of it cannot be removed now is when the yard is put in order: the row says so.
+                let removed = self.discard(&kept.yard, id, snapshot.remote.as_deref()).await;
+                if removed.is_ok() {
+                    snapshots.forget(id).await.map_err(failed)?;
+                }
+                Err(error)
+            }
+        }
     }
 
-    async fn copy(&self, entered: &Entered, to: SnapshotId) -> Result<()> {
-        let grounds = &entered.kept.yard.grounds;
-        let copied = grounds
-            .snapshot(&entered.row.id.to_string(), &to.to_string())
-            .await;
-        copied.map_err(|error| from_grounds(&error))
+    /// Removes what a snapshot holds, wherever that is.
+    pub(super) async fn discard(&self, yard: &Yard, id: SnapshotId, remote: Option<&str>) -> Result<()> {
+        match remote {
+            Some(name) => {
+                let removed = self.backend()?.remove_snapshot(name).await;
+                removed.map_err(|error| {
+                    not_done("the snapshot was not removed from the service", error)
+                        .hint("nobody finds it any more, and it is tried again when the server starts")
+                })
+            }
+            None => {
+                let removed = yard.grounds.remove_snapshot(&id.to_string()).await;
+                removed.map_err(|error| from_grounds(&error))
+            }
+        }
     }
+}
+
+/// Lets whoever keeps the sandbox copy it, and tells what they call the copy.
+async fn copied_elsewhere(entered: &Entered, to: SnapshotId) -> Result<String> {
+    let standing = entered.standing_elsewhere()?;
+    let taken = standing.snapshot(&to.to_string()).await;
+    taken.map_err(|error| not_done("the snapshot was not made", error))
+}
+
+/// Copies the files of a sandbox, which stands still meanwhile.
+async fn copied_here(entered: &Entered, to: SnapshotId) -> Result<()> {
+    let copy = async {
+        let (from, to) = (entered.row.id.to_string(), to.to_string());
+        let copied = entered.kept.yard.grounds.snapshot(&from, &to).await;
+        copied.map_err(|error| from_grounds(&error))
+    };
+    let Phase::Running(standing) = entered.kept.phase() else {
+        return copy.await;
+    };
+    let frozen = standing.freeze().await;
+    frozen.map_err(|error| not_done("the sandbox could not be held still", error))?;
+    let copied = copy.await;
+    let thawed = standing.thaw().await;
+    thawed.map_err(|error| not_done("the sandbox does not go on", error))?;
+    copied
 }
 
 fn absent(id_or_name: &str) -> Error {

@@ -70,7 +70,10 @@ impl Sandboxes {
     /// One that is ready and as planned, if there is one.
     pub(super) async fn take_spare(&self, plan: &Plan, yard: &Arc<Yard>) -> Option<Spare> {
         let is_plain = plan.origin.image.is_none() && plan.origin.snapshot.is_none();
-        if !is_plain || self.reach(&plan.network) != self.reach(&SandboxNetwork::default()) {
+        if !is_plain
+            || plan.standing.is_some()
+            || self.reach(&plan.network) != self.reach(&SandboxNetwork::default())
+        {
             return None;
         }
         loop {

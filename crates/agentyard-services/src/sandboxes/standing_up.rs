@@ -21,6 +21,20 @@ pub(super) struct Entered {
     _turn: tokio::sync::OwnedMutexGuard<()>,
 }
 
+impl Entered {
+    /// The sandbox itself, where its files are with whoever keeps it: without it there is nothing of it.
+    pub(super) fn standing_elsewhere(&self) -> Result<Standing> {
+        match self.kept.phase() {
+            Phase::Running(standing) | Phase::Frozen(standing) => Ok(standing),
+            Phase::Absent => Err(Error::new(
+                ErrorKind::Unavailable,
+                format!("the sandbox {} is not with the service any more", self.row.id),
+            )
+            .hint("end it with sandbox_kill, and make another one")),
+        }
+    }
+}
+
 impl Sandboxes {
     /// Takes the turn to change what a sandbox is. What the row says holds until it is given back.
     ///
@@ -177,7 +191,7 @@ fn mask(variables: &BTreeMap<String, Secret>) -> Mask {
 /// What a failure below means to a client.
 pub(super) fn not_done(what: &str, error: CommandError) -> Error {
     match error {
-        CommandError::Refused { reason, remedy } => {
+        CommandError::Refused { reason, remedy } | CommandError::Remote { reason, remedy } => {
             Error::new(ErrorKind::Unavailable, format!("{what}: {reason}")).hint(remedy)
         }
         other => Error::new(ErrorKind::Unavailable, format!("{what}: {other}")).because(other),

@@ -4,7 +4,7 @@ use agentyard_model::{Caller, Snapshot};
 use agentyard_sandbox::Backend;
 
 use super::Sandboxes;
-use crate::error::{Error, Result, from_store};
+use crate::error::{Error, ErrorKind, Result, from_store};
 
 /// The templates that are always there: what the settings give to every sandbox.
 const BUILT_IN: &[&str] = &["base", "code-interpreter-v1"];
@@ -44,9 +44,13 @@ impl Sandboxes {
         let found = snapshots.get(caller.tenant, template).await;
         let found = found.map_err(|error| from_store("looking up a snapshot", error))?;
         let snapshot = found.ok_or_else(|| self.unknown(template))?;
+        if snapshot.remote.is_some() != self.backend()?.backend().is_elsewhere() {
+            return Err(kept_elsewhere(&snapshot));
+        }
         Ok(Origin {
             template: snapshot.id.to_string(),
-            image: snapshot.image.clone(),
+            // To a service its snapshots are images.
+            image: snapshot.remote.clone().or_else(|| snapshot.image.clone()),
             snapshot: Some(snapshot),
         })
     }
@@ -77,4 +81,22 @@ impl Sandboxes {
             known.join(", ")
         ))
     }
+}
+
+/// The settings were others when the snapshot was made, and its files are where no sandbox is made now.
+pub(super) fn kept_elsewhere(snapshot: &Snapshot) -> Error {
+    let (place, backend) = match snapshot.remote {
+        Some(_) => ("with a service", "`e2b`"),
+        None => ("on this machine", "`bubblewrap` or `podman`"),
+    };
+    Error::new(
+        ErrorKind::Unavailable,
+        format!(
+            "the files of snapshot {} are {place}, and sandboxes are made elsewhere now",
+            snapshot.id
+        ),
+    )
+    .hint(format!(
+        "whoever runs Agentyard sets `sandbox.backend` to {backend}, as it was when the snapshot was made"
+    ))
 }

@@ -157,14 +157,19 @@ impl Sandboxes {
         let snapshots = self.0.parts.store.sandbox_snapshots();
         let failed = |error| from_store("putting snapshots in order", error);
         let mut known = HashSet::new();
-        for (id, is_complete) in snapshots.of_keeper(&yard.keeper).await.map_err(failed)? {
+        for (id, remote, is_complete) in snapshots.of_keeper(&yard.keeper).await.map_err(failed)? {
             if is_complete {
                 known.insert(id.to_string());
                 continue;
             }
-            let removed = yard.grounds.remove_snapshot(&id.to_string()).await;
-            removed.map_err(|error| from_grounds(&error))?;
-            snapshots.forget(id).await.map_err(failed)?;
+            match self.discard(yard, id, remote.as_deref()).await {
+                Ok(()) => snapshots.forget(id).await.map_err(failed)?,
+                // Whoever keeps it may be out of reach, which is no reason not to use what is here.
+                Err(error) if remote.is_some() => {
+                    tracing::warn!(error = %error.chain(), snapshot = %id, "a snapshot could not be removed from the service");
+                }
+                Err(error) => return Err(error),
+            }
         }
         let strays = yard
             .grounds

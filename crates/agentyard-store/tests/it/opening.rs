@@ -13,7 +13,7 @@ use agentyard_testkit::on_both_databases;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
-const ALL: [AppliedMigration; 6] = [
+const ALL: [AppliedMigration; 7] = [
     AppliedMigration {
         version: 1,
         name: "foundation",
@@ -37,6 +37,10 @@ const ALL: [AppliedMigration; 6] = [
     AppliedMigration {
         version: 6,
         name: "sandboxes",
+    },
+    AppliedMigration {
+        version: 7,
+        name: "snapshots elsewhere",
     },
 ];
 
@@ -84,7 +88,7 @@ on_both_databases!(a_newer_database_is_left_alone, async |database| {
             error,
             Error::TooNew {
                 found: 9999,
-                known: 6
+                known: 7
             }
         ),
         "{error:?}"

@@ -259,6 +259,7 @@ on_both_databases!(snapshots_are_found_once_they_are_complete, async |database| 
         template: "base".to_owned(),
         image: None,
         keeper: "yard".to_owned(),
+        remote: None,
         created_at: clock.now(),
     };
     let named = snapshot(Some("deps"));
@@ -269,16 +270,20 @@ on_both_databases!(snapshots_are_found_once_they_are_complete, async |database| 
         .create(&snapshot(Some("deps")), 2, &event("snapshot"))
         .await;
     assert!(matches!(taken, Err(Error::Exists { .. })), "{taken:?}");
-    snapshots.completed(named.id).await.unwrap();
+    snapshots.completed(named.id, None).await.unwrap();
     assert_eq!(snapshots.get(LOCAL, "deps").await.unwrap(), Some(named.clone()));
     assert_eq!(
         snapshots.get(LOCAL, &named.id.to_string()).await.unwrap(),
         Some(named.clone())
     );
     clock.advance(Duration::from_secs(1));
-    let unnamed = snapshot(None);
+    let mut unnamed = snapshot(None);
     snapshots.create(&unnamed, 2, &event("snapshot")).await.unwrap();
-    snapshots.completed(unnamed.id).await.unwrap();
+    unnamed.remote = Some("theirs".to_owned());
+    snapshots
+        .completed(unnamed.id, unnamed.remote.as_deref())
+        .await
+        .unwrap();
     let many = snapshots.create(&snapshot(None), 2, &event("snapshot")).await;
     assert!(many.unwrap().is_none(), "there are as many as there may be");
     let first = snapshots.list(LOCAL, None, None, None, &page(1)).await.unwrap();
@@ -302,5 +307,8 @@ on_both_databases!(snapshots_are_found_once_they_are_complete, async |database| 
         "until nothing is left of it"
     );
     snapshots.forget(named.id).await.unwrap();
-    assert_eq!(snapshots.of_keeper("yard").await.unwrap(), [(unnamed.id, true)]);
+    assert_eq!(
+        snapshots.of_keeper("yard").await.unwrap(),
+        [(unnamed.id, unnamed.remote, true)]
+    );
 });

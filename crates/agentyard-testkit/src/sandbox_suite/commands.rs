@@ -181,3 +181,42 @@ pub async fn is_not_root(sandbox: &dyn Sandbox) {
     let user: u32 = ended.stdout.trim().parse().expect("a number");
     assert_ne!(user, 0);
 }
+
+/// A process does not get more memory than the command may have.
+pub async fn cannot_have_more_memory_than_it_may(sandbox: &dyn Sandbox) {
+    let place = Place::new();
+    // It keeps as much as it is to tell in the end.
+    let script = "head -c 320M /dev/zero | tail -c 256M > /dev/null && echo fits";
+    assert_eq!(run(sandbox, shell(&place, script)).await.stdout, "fits\n");
+    let mut command = shell(&place, script);
+    command.limits.memory_bytes = 128 * 1024 * 1024;
+    assert_eq!(run(sandbox, command).await.stdout, "");
+}
+
+/// Nor more processes.
+pub async fn cannot_have_more_processes_than_it_may(sandbox: &dyn Sandbox) {
+    let place = Place::new();
+    let script = "for i in $(seq 80); do sleep 1000 & done; echo all";
+    assert_eq!(run(sandbox, shell(&place, script)).await.stdout, "all\n");
+    let mut command = shell(&place, script);
+    command.limits.processes = 40;
+    assert_eq!(run(sandbox, command).await.stdout, "");
+}
+
+/// Nor longer files.
+pub async fn cannot_have_longer_files_than_it_may(sandbox: &dyn Sandbox) {
+    let place = Place::new();
+    let script = "head -c 2097152 /dev/zero > file && echo fits";
+    assert_eq!(run(sandbox, shell(&place, script)).await.stdout, "fits\n");
+    let mut command = shell(&place, script);
+    command.limits.file_bytes = 1024 * 1024;
+    assert_eq!(run(sandbox, command).await.stdout, "");
+}
+
+/// Nor more open files.
+pub async fn cannot_have_more_open_files_than_it_may(sandbox: &dyn Sandbox) {
+    let place = Place::new();
+    let mut command = shell(&place, "ulimit -n");
+    command.limits.open_files = 128;
+    assert_eq!(run(sandbox, command).await.stdout, "128\n");
+}

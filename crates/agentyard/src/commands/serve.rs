@@ -92,7 +92,8 @@ async fn run(
     };
     let stop = CancellationToken::new();
     end_on_signal(stop.clone())?;
-    let tending = tokio::spawn(tend(services.clone()));
+    let tended = services.clone();
+    let tending = tokio::spawn(async move { tokio::join!(tended.warm_up(), tend(tended.clone())) });
     server.serve(listener, stop).await.map_err(unusable)?;
     tending.abort();
     services.end().await;
