@@ -62,6 +62,23 @@ impl CopyWay {
     }
 }
 
+/// How much a sandbox holds on disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GroundsSize {
+    /// What is its own.
+    pub own: u64,
+    /// What lies below that: it is shared with snapshots and other sandboxes.
+    pub shared: u64,
+}
+
+impl GroundsSize {
+    /// All of it.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.own.saturating_add(self.shared)
+    }
+}
+
 /// Why something on the grounds could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum GroundsError {
@@ -204,11 +221,11 @@ impl Grounds {
         self.work(|inner| inner.layout.names(layout::SNAPSHOTS)).await
     }
 
-    /// How many bytes on disk are a sandbox's own.
+    /// How much a sandbox holds on disk.
     ///
     /// # Errors
     /// When there is no such sandbox.
-    pub async fn size(&self, id: &str) -> Result<u64, GroundsError> {
+    pub async fn size(&self, id: &str) -> Result<GroundsSize, GroundsError> {
         let id = id.to_owned();
         self.work(move |inner| inner.layout.size(&id)).await
     }
@@ -231,21 +248,28 @@ impl Inner {
         if let Some(record) = layout.record(layout::SANDBOXES, id)? {
             return layout.mounts(id, &record);
         }
+        let mut bytes = 0;
         let below = self.claim(|| match from {
             Some(from) => {
                 let snapshot = layout.record(layout::SNAPSHOTS, from)?;
-                Ok(snapshot.ok_or_else(|| unknown("snapshot", from))?.layers)
+                let snapshot = snapshot.ok_or_else(|| unknown("snapshot", from))?;
+                bytes = snapshot.bytes;
+                Ok(snapshot.layers)
             }
             None => Ok(Vec::new()),
         })?;
         let is_layered = self.way == CopyWay::Layered;
-        let record = Record {
-            way: self.way,
-            layers: if is_layered {
-                below.layers.clone()
-            } else {
-                Vec::new()
-            },
+        let record = if is_layered {
+            Record {
+                way: self.way,
+                layers: below.layers.clone(),
+                bytes,
+            }
+        } else {
+            Record {
+                way: self.way,
+                ..Record::default()
+            }
         };
         let made = layout.make(|place| {
             if is_layered || below.layers.is_empty() {
@@ -284,14 +308,17 @@ impl Inner {
                 layout.copy_own(&sandbox, !record.layers.is_empty(), place)
             }
         })?;
+        let mut bytes = layout.bytes_in(&layer)?;
         layout.show(layer, layout::LAYERS, snapshot, "snapshot")?;
         let mut layers = vec![snapshot.to_owned()];
         if !is_flat {
             layers.extend(record.layers);
+            bytes = bytes.saturating_add(record.bytes);
         }
         let kept = Record {
             way: self.way,
             layers,
+            bytes,
         };
         let made = layout.make(|place| kept.write(place))?;
         layout.show(made, layout::SNAPSHOTS, snapshot, "snapshot")
