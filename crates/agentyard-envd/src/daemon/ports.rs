@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 
 use super::{PORT_HEADER, calls, user};
 use crate::connect::{Code, Fault};
-use crate::exchange::Body;
+use crate::exchange::{Body, fits};
 
 /// The header that names the sandbox.
 const SANDBOX_HEADER: &str = "e2b-sandbox-id";
@@ -50,6 +50,10 @@ pub(super) async fn forward(port: u16, request: Request<Body>) -> Response<Body>
     } else {
         exchange(stream, port, request).await
     };
+    let answer = answer.and_then(|answer| match fits(answer.headers(), &Uri::default()) {
+        true => Ok(answer),
+        false => Err("the head of its answer is too long".into()),
+    });
     answer.unwrap_or_else(|error| {
         let message = format!("what listens at port {port} of the sandbox did not answer: {error}");
         let mut response = calls::refused(&Fault::new(Code::Unavailable, message));

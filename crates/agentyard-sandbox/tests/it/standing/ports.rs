@@ -131,6 +131,41 @@ async fn requests_for_another_port_reach_who_listens_there() {
     standing.take_down().await;
 }
 
+/// Answers with a head of 100 kB.
+const TALKATIVE: &str = r#"
+import socket
+server = socket.create_server(('127.0.0.1', 0))
+print('at', server.getsockname()[1], flush=True)
+while True:
+    peer, _ = server.accept()
+    peer.recv(65536)
+    many = ''.join('X-%d: %s\r\n' % (number, 'a' * 1000) for number in range(90))
+    peer.sendall(('HTTP/1.1 200 OK\r\n' + many + 'Content-Length: 0\r\n\r\n').encode())
+    peer.close()
+"#;
+
+#[tokio::test]
+async fn a_head_without_end_costs_nobody_else_anything() {
+    let place = Place::new();
+    let standing = stand_up(&place).await;
+    let (port, _events) = serve(&place, &standing, TALKATIVE).await;
+    let answer = asked(&standing, port, full("hello")).await;
+    assert_eq!(answer.status(), StatusCode::BAD_GATEWAY);
+    assert!(text(answer).await.contains("head of its answer"));
+    for length in [10, 60, 90] {
+        let mut request = Request::get("/").header(PORT_HEADER, "1");
+        for number in 0..length {
+            request = request.header(format!("x-{number}"), "a".repeat(1000));
+        }
+        let answer = standing.exchange(request.body(full("")).unwrap()).await;
+        assert_eq!(answer.is_ok(), length <= 60, "{length}");
+    }
+    let health = Request::get("/health").body(full("")).unwrap();
+    let health = standing.exchange(health).await.unwrap();
+    assert_eq!(health.status(), StatusCode::NO_CONTENT);
+    standing.take_down().await;
+}
+
 #[tokio::test]
 async fn a_websocket_is_handed_on_both_ways_until_one_side_ends() {
     let place = Place::new();
