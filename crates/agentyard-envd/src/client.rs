@@ -23,6 +23,9 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_');
 
+/// How much longer than its time a program may take to be ended: whoever is to end it may have been stopped.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// Why a call came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -129,6 +132,17 @@ pub struct Ran {
 /// # Errors
 /// When it cannot be started, or the sandbox is gone before its end.
 pub async fn run(
+    sandbox: &dyn Exchange,
+    request: &StartRequest,
+    time: Duration,
+    most: usize,
+) -> Result<Ran, CallError> {
+    let ran = tokio::time::timeout(time.saturating_add(GRACE), ran(sandbox, request, time, most));
+    ran.await
+        .unwrap_or_else(|_| Err(broken_off(&"the program's time is up, and its end was not told")))
+}
+
+async fn ran(
     sandbox: &dyn Exchange,
     request: &StartRequest,
     time: Duration,
@@ -262,4 +276,27 @@ fn broken_off(reason: &dyn std::fmt::Display) -> CallError {
 
 fn unreadable(error: impl std::fmt::Display) -> CallError {
     CallError::Unreadable(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::Exchanged;
+
+    /// A daemon that was stopped.
+    #[derive(Debug)]
+    struct Stopped;
+
+    impl Exchange for Stopped {
+        fn exchange(&self, _: Request<Body>) -> Exchanged<'_> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_is_not_waited_for_beyond_its_time() {
+        let time = Duration::from_secs(60);
+        let ran = run(&Stopped, &StartRequest::default(), time, 0).await;
+        assert!(matches!(ran, Err(CallError::Unreachable(_))), "{ran:?}");
+    }
 }
