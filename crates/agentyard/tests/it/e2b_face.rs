@@ -138,9 +138,10 @@ impl Yard {
     /// Starts a program that goes on.
     fn start_server(&self, sandbox: &Created, port: u16) {
         let program = format!(
-            "import http.server\n\
+            "import http.server, time\n\
              class Page(http.server.BaseHTTPRequestHandler):\n\
              \x20def do_GET(self):\n\
+             \x20 while self.path == '/wait': time.sleep(1)\n\
              \x20 body = repr(sorted(k.lower() for k in self.headers.keys())).encode()\n\
              \x20 self.send_response(200)\n\
              \x20 self.send_header('Set-Cookie', 'a=b')\n\
@@ -528,6 +529,15 @@ fn signed_addresses_open_one_file() {
     );
     assert_eq!(read("v1_", "").fault().0, 401);
     assert_eq!(read(&signature, "&signature_expiration=soon").fault().0, 400);
+    // A second file in the same query, before or after the one that was signed, is not opened.
+    for query in [
+        format!("%70ath={path}&path=/etc/passwd&signature={signature}"),
+        format!("path={path}&path=/etc/passwd&signature={signature}"),
+        format!("path={path}&p%61th=/etc/passwd&signature={signature}"),
+    ] {
+        let answer = yard.ask(&format!("GET /files?{query}"), &[], "");
+        assert_eq!((answer.status, answer.text().as_str()), (200, "hello"), "{query}");
+    }
 }
 
 #[test]
@@ -603,4 +613,63 @@ fn uploads_are_bounded() {
     let upload = |length: usize| yard.ask("POST /files?path=a", &headers, &"x".repeat(length));
     assert_eq!(upload(1000).status, 200);
     assert_eq!(upload(1001).fault().0, 413);
+}
+
+#[test]
+fn what_is_made_from_a_snapshot_has_no_more_disk_than_others() {
+    let yard = Yard::start(&["--set", "sandbox.disk_mb=24"]);
+    let fill = |sandbox: &Created, path: &str| {
+        let headers = [
+            ("E2b-Sandbox-Id", &*sandbox.id),
+            sandbox.access(),
+            ("Content-Type", "application/octet-stream"),
+        ];
+        let line = format!("POST /files?path={path}");
+        yard.ask(&line, &headers, &"x".repeat(16 << 20)).status
+    };
+    let first = yard.create(json!({}));
+    assert_eq!(fill(&first, "one"), 200);
+    let snapshot = yard.call(&format!("POST /sandboxes/{}/snapshots", first.id), &json!({}));
+    assert_eq!(snapshot.status, 201, "{}", snapshot.text());
+    let second = yard.create(json!({ "templateID": snapshot.json()["snapshotID"] }));
+    fill(&second, "two");
+    let started = std::time::Instant::now();
+    while yard
+        .call(&format!("GET /sandboxes/{}", second.id), &Value::Null)
+        .status
+        != 404
+    {
+        assert!(started.elapsed() < PATIENCE, "it has 32 MiB and is not ended");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn who_waits_for_a_sandbox_does_not_keep_others_from_the_server() {
+    let yard = Yard::start(&["--set", "http.max_concurrent_requests=8"]);
+    let sandbox = yard.create(json!({}));
+    yard.start_server(&sandbox, 3000);
+    assert_eq!(yard.await_server(&sandbox, "3000", sandbox.traffic()).status, 200);
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let tell = tell.clone();
+            scope.spawn(|| {
+                let tell = tell;
+                let answer = yard.visit(&sandbox, "3000", sandbox.traffic(), "GET /wait", "");
+                // Nobody listens to those that come last.
+                let _ = tell.send(answer.fault());
+            });
+        }
+        for _ in 0..4 {
+            let (status, message) = told.recv_timeout(PATIENCE).unwrap();
+            assert!(
+                status == 503 && message.contains("your tenant"),
+                "{status} {message}"
+            );
+        }
+        assert_eq!(yard.call("GET /v2/sandboxes", &Value::Null).status, 200);
+        let killed = yard.call(&format!("DELETE /sandboxes/{}", sandbox.id), &Value::Null);
+        assert_eq!(killed.status, 204);
+    });
 }

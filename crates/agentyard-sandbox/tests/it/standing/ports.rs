@@ -76,7 +76,7 @@ fn connected(standing: &Standing) -> DuplexStream {
         async move {
             assert!(upgrade::is_asked_for(request.headers()));
             let client = hyper::upgrade::on(&mut request);
-            upgrade::exchange(&standing, request.map(drop), client).await
+            upgrade::exchange(&standing, request.map(drop), client, ()).await
         }
     });
     tokio::spawn(async move {
