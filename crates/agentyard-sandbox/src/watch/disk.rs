@@ -1,6 +1,7 @@
 //! How much a command has written.
 
 use std::collections::HashSet;
+use std::ffi::CStr;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
@@ -76,10 +77,18 @@ pub(crate) fn held_bytes(directories: &[OwnedFd]) -> u64 {
 }
 
 fn changed_in_all(directories: &[OwnedFd], since: Moment, seen: &mut Seen) -> u64 {
-    let changed = directories
+    // A view over layers is a descriptor that can only be opened anew, and not read.
+    let opened = directories
         .iter()
-        .map(|directory| changed_bytes(directory, since, seen, 0));
-    changed.fold(0, u64::saturating_add)
+        .filter_map(|directory| open_directory(directory, c"."));
+    opened
+        .map(|directory| changed_bytes(&directory, since, seen, 0))
+        .fold(0, u64::saturating_add)
+}
+
+fn open_directory(parent: &OwnedFd, name: &CStr) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty()).ok()
 }
 
 /// What is free where a directory is: bytes, and what files take that hold none.
@@ -117,8 +126,7 @@ fn changed_bytes(directory: &OwnedFd, since: Moment, seen: &mut Seen, depth: usi
             if depth == MAX_DEPTH {
                 return u64::MAX;
             }
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            if let Ok(below) = openat(directory, name, flags, Mode::empty()) {
+            if let Some(below) = open_directory(directory, name) {
                 sum = sum.saturating_add(changed_bytes(&below, since, seen, depth + 1));
             }
         }
@@ -173,6 +181,8 @@ mod tests {
             "what holds nothing counts, too"
         );
         assert_eq!(measure(i64::MAX), 0);
+        let unread = rustix::fs::open(place.path(), OFlags::PATH, Mode::empty()).unwrap();
+        assert_eq!(held_bytes(&[unread]), measure(0));
     }
 
     #[test]
