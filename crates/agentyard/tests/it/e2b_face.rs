@@ -616,35 +616,6 @@ fn uploads_are_bounded() {
 }
 
 #[test]
-fn what_is_made_from_a_snapshot_has_no_more_disk_than_others() {
-    let yard = Yard::start(&["--set", "sandbox.disk_mb=24"]);
-    let fill = |sandbox: &Created, path: &str| {
-        let headers = [
-            ("E2b-Sandbox-Id", &*sandbox.id),
-            sandbox.access(),
-            ("Content-Type", "application/octet-stream"),
-        ];
-        let line = format!("POST /files?path={path}");
-        yard.ask(&line, &headers, &"x".repeat(16 << 20)).status
-    };
-    let first = yard.create(json!({}));
-    assert_eq!(fill(&first, "one"), 200);
-    let snapshot = yard.call(&format!("POST /sandboxes/{}/snapshots", first.id), &json!({}));
-    assert_eq!(snapshot.status, 201, "{}", snapshot.text());
-    let second = yard.create(json!({ "templateID": snapshot.json()["snapshotID"] }));
-    fill(&second, "two");
-    let started = std::time::Instant::now();
-    while yard
-        .call(&format!("GET /sandboxes/{}", second.id), &Value::Null)
-        .status
-        != 404
-    {
-        assert!(started.elapsed() < PATIENCE, "it has 32 MiB and is not ended");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-}
-
-#[test]
 fn who_waits_for_a_sandbox_does_not_keep_others_from_the_server() {
     let yard = Yard::start(&["--set", "http.max_concurrent_requests=8"]);
     let sandbox = yard.create(json!({}));
