@@ -141,7 +141,11 @@ pub async fn run(
     time: Duration,
     most: usize,
 ) -> Result<Ran, CallError> {
-    let ran = tokio::time::timeout(time + LAST_WORD, run_to_its_end(sandbox, request, time, most)).await;
+    let ran = tokio::time::timeout(
+        time.saturating_add(LAST_WORD),
+        run_to_its_end(sandbox, request, time, most),
+    )
+    .await;
     ran.unwrap_or_else(|_| Err(broken_off(&"its time was up, and nothing more was told")))
 }
 
@@ -291,4 +295,27 @@ fn refused(fault: Fault) -> CallError {
 fn in_short(text: &str) -> String {
     let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     plain.take(MOST_SAID).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::Exchanged;
+
+    /// A daemon that was stopped.
+    #[derive(Debug)]
+    struct Stopped;
+
+    impl Exchange for Stopped {
+        fn exchange(&self, _: Request<Body>) -> Exchanged<'_> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_is_not_waited_for_beyond_its_time() {
+        let time = Duration::from_secs(60);
+        let ran = run(&Stopped, &StartRequest::default(), time, 0).await;
+        assert!(matches!(ran, Err(CallError::Unreachable(_))), "{ran:?}");
+    }
 }

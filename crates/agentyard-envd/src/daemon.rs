@@ -30,7 +30,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::process::DumpableBehavior;
 use tokio::net::UnixStream;
 
-use crate::exchange::{CONNECTION_WINDOW, MAX_STREAMS, STREAM_WINDOW};
+use crate::exchange::{CONNECTION_WINDOW, MAX_STREAMS, READ_HEAD_BYTES, STREAM_WINDOW};
 
 /// The version of E2B's daemon whose protocol this is.
 pub const ENVD_VERSION: &str = "0.6.4";
@@ -91,6 +91,7 @@ async fn serve_at(socket: OwnedFd, home: PathBuf) -> io::Result<()> {
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buf_size(SEND_BUFFER)
+        .max_header_list_size(READ_HEAD_BYTES)
         .serve_connection(connection, service)
         .await
         .map_err(io::Error::other)

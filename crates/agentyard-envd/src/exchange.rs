@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::client::conn::http2::{self, SendRequest};
@@ -24,6 +24,22 @@ pub(crate) const STREAM_WINDOW: u32 = 128 * 1024;
 
 /// The same for all of them together: so much that one that is not read never holds up the others.
 pub(crate) const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
+
+/// How long the head of a request or an answer may be. Where one is much longer, HTTP/2 gives the whole connection up, and
+/// with it everybody else's requests and the sandbox.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// What both ends of a connection are told to read of a head, with something to spare.
+pub(crate) const READ_HEAD_BYTES: u32 = 128 * 1024;
+
+/// Whether a head can be sent.
+pub(crate) fn fits(headers: &HeaderMap, address: &Uri) -> bool {
+    // Each takes a little more than its letters.
+    let bytes = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 32);
+    bytes.sum::<usize>() + address.to_string().len() <= MAX_HEAD_BYTES
+}
 
 /// What becomes of a request.
 pub type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<Response<Body>, Unreachable>> + Send + 'a>>;
@@ -76,6 +92,7 @@ impl Http2 {
         let (sender, driver) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(READ_HEAD_BYTES)
             .handshake(TokioIo::new(connection))
             .await
             .map_err(told)?;
@@ -102,6 +119,11 @@ impl Exchange for Http2 {
                 reason: format!("{address} is no address"),
             })?;
             *request.version_mut() = http::Version::HTTP_2;
+            if !fits(request.headers(), request.uri()) {
+                return Err(Unreachable {
+                    reason: format!("the head of the request is longer than {MAX_HEAD_BYTES} bytes"),
+                });
+            }
             sender.ready().await.map_err(told)?;
             let answer = sender.send_request(request).await.map_err(told)?;
             Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))

@@ -40,7 +40,7 @@ pub fn is_asked_for(headers: &HeaderMap) -> bool {
 }
 
 /// Hands a request to a server in the sandbox that wants its connection to become a WebSocket. If the server agrees, what
-/// the client and it say to each other is handed on until one of them ends.
+/// the client and it say to each other is handed on until one of them ends, and so long something is held, such as a place.
 ///
 /// # Errors
 /// When the daemon does not answer.
@@ -48,6 +48,7 @@ pub async fn exchange(
     sandbox: &dyn Exchange,
     request: Request<()>,
     client: OnUpgrade,
+    held: impl Send + 'static,
 ) -> Result<Response<Body>, Unreachable> {
     // The client says nothing before it has the answer.
     let (give, given) = oneshot::channel();
@@ -75,6 +76,7 @@ pub async fn exchange(
                 pour(body, write).await;
             }
         }
+        drop(held);
     });
     Ok(Response::from_parts(head, crate::exchange::empty()))
 }

@@ -24,7 +24,7 @@ use crate::edge::{Browsers, Edge, HttpSettings};
 use crate::platform::Platform;
 
 use self::control::Control;
-use self::data::{Address, DataPlane};
+use self::data::{Address, DataPlane, Shares};
 use self::words::Fault;
 
 /// What whoever talks to a sandbox does in effect: a server that does not offer it leads nobody there.
@@ -82,6 +82,7 @@ pub(crate) fn before(
         is_offered: registry()
             .find(ACTING)
             .is_some_and(|operation| platform.selection.offers(operation.entry())),
+        shares: Shares::new(http),
         max_upload_bytes: http.max_sandbox_upload_bytes,
         end: end.clone(),
     };

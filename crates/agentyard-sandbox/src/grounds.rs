@@ -59,6 +59,23 @@ impl CopyWay {
     }
 }
 
+/// How much a sandbox holds on disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GroundsSize {
+    /// What is its own.
+    pub own: u64,
+    /// What lies below that: it is shared with snapshots and other sandboxes.
+    pub shared: u64,
+}
+
+impl GroundsSize {
+    /// All of it.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.own.saturating_add(self.shared)
+    }
+}
+
 /// Why something on the grounds could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum GroundsError {
@@ -182,11 +199,11 @@ impl Grounds {
         self.work(|inner| inner.layout.names(layout::SNAPSHOTS)).await
     }
 
-    /// How many bytes on disk are a sandbox's own.
+    /// How much a sandbox holds on disk.
     ///
     /// # Errors
     /// When there is no such sandbox.
-    pub async fn size(&self, id: &str) -> Result<u64, GroundsError> {
+    pub async fn size(&self, id: &str) -> Result<GroundsSize, GroundsError> {
         let id = id.to_owned();
         self.work(move |inner| inner.layout.size(&id)).await
     }

@@ -38,7 +38,7 @@ pub use egress::{
     Addresses, Denied, EGRESS_PORT, Egress, EgressBounds, EgressSettings, InvalidEgress, Serving,
     egress_environment,
 };
-pub use grounds::{CopyWay, Grounds, GroundsError};
+pub use grounds::{CopyWay, Grounds, GroundsError, GroundsSize};
 pub use host::Host;
 pub use interpreter::{
     Code, ColdCall, Frame, Interpreted, Interpreters, NotWarm, Outcome, Raised, Report, Script,

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 use super::{calls, user};
 use crate::connect::{Code, Fault};
-use crate::exchange::Body;
+use crate::exchange::{Body, fits};
 use crate::headers::{PORT_HEADER, SANDBOX_HEADER, TOKEN_HEADERS, drop_hop_by_hop};
 
 /// Hands a request to who listens at this port, and the answer back, both as they come.
@@ -30,6 +30,10 @@ pub(super) async fn forward(port: u16, request: Request<Body>) -> Response<Body>
     } else {
         exchange(stream, port, request).await
     };
+    let answer = answer.and_then(|answer| match fits(answer.headers(), &Uri::default()) {
+        true => Ok(answer),
+        false => Err("the head of its answer is too long".into()),
+    });
     answer.unwrap_or_else(|error| {
         let message = format!("what listens at port {port} of the sandbox did not answer: {error}");
         let mut response = calls::refused(&Fault::new(Code::Unavailable, message));

@@ -76,7 +76,10 @@ impl Daemon {
         if path == "/files" {
             return files::transfer(self, request).await;
         }
-        let method = match path.trim_start_matches('/').split_once('/') {
+        let called = path
+            .strip_prefix('/')
+            .filter(|_| request.method() == Method::POST);
+        let method = match called.and_then(|called| called.split_once('/')) {
             Some((process::SERVICE, method)) => method.to_owned(),
             Some((filesystem::SERVICE, method)) => {
                 let method = method.to_owned();

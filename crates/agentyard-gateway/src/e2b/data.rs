@@ -3,12 +3,13 @@
 mod address;
 mod bodies;
 mod headers;
+mod shares;
 mod sockets;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use agentyard_envd::ENVD_PORT;
+use agentyard_envd::{ENVD_PORT, INTERPRETER_PORT};
 use agentyard_model::{SandboxId, Secret};
 use agentyard_services::{Error, ErrorKind, Services, SignedFile, Visit};
 use axum::body::{Body, HttpBody};
@@ -23,9 +24,11 @@ use crate::edge::{Admission, ForeignPage, OpenEnded, Refusal, peer_of};
 
 use self::address::Signed;
 use self::bodies::{Bounded, UntilStop};
+use self::shares::{Kind, Share};
 use super::words::{Fault, whole_id};
 
 pub(super) use self::address::Address;
+pub(super) use self::shares::Shares;
 
 /// What leads into sandboxes.
 #[derive(Clone)]
@@ -35,6 +38,8 @@ pub(super) struct DataPlane {
     pub(super) admission: Arc<Admission>,
     /// Whether this server lets anybody do something in a sandbox.
     pub(super) is_offered: bool,
+    /// How much each tenant's sandboxes take of the server.
+    pub(super) shares: Shares,
     /// How large a request may be.
     pub(super) max_upload_bytes: u64,
     /// Ends answers that would go on for ever.
@@ -67,11 +72,15 @@ impl DataPlane {
             return Err(self.too_large().into());
         }
         let (mut parts, body) = request.into_parts();
-        let visit = self.enter(address, &parts).await?;
+        let (visit, credential) = self.enter(address, &parts).await?;
         let socket = sockets::asked_for(address, &mut parts);
         let mut inward = http::Request::new(());
         *inward.method_mut() = parts.method;
-        *inward.uri_mut() = address::without_signature(&parts.uri)
+        let handed_on = match &credential {
+            Credential::Signed(signed) => signed.handed_on(),
+            Credential::Token(_) | Credential::None => address::without_signature(&parts.uri),
+        };
+        *inward.uri_mut() = handed_on
             .parse()
             .map_err(|_| Fault::invalid("the address cannot be read"))?;
         *inward.headers_mut() = parts.headers;
@@ -79,35 +88,44 @@ impl DataPlane {
         if let Some(client) = socket {
             return self.connect(address, &visit, inward, client).await;
         }
+        let share = self.shares.take(visit.tenant(), Kind::Request)?;
         let (body, overflow) = Bounded::new(body, self.max_upload_bytes);
         let inward = inward.map(|()| body.boxed_unsync());
         match self.services.sandboxes.exchange(&visit, inward).await {
             _ if overflow.happened() => Err(self.too_large().into()),
-            Ok(answer) => Ok(self.outward(address, answer)),
+            Ok(answer) => self.outward(address, &visit, answer, share),
             Err(error) => Err(unreachable(&visit.sandbox().to_string(), &error).into()),
         }
     }
 
-    fn outward(&self, address: &Address, answer: http::Response<agentyard_envd::Body>) -> Response {
+    fn outward(
+        &self,
+        address: &Address,
+        visit: &Visit,
+        answer: http::Response<agentyard_envd::Body>,
+        mut share: Share,
+    ) -> Result<Response, TurnedAway> {
         let (mut parts, body) = answer.into_parts();
         if parts.status.is_informational() {
             // There is no way on from here but HTTP.
-            return Fault::new(
+            return Err(Fault::new(
                 StatusCode::NOT_IMPLEMENTED,
                 "the server in the sandbox wants to change the protocol, which is not supported",
             )
-            .into_response();
+            .into());
         }
         headers::from_sandbox(&mut parts.headers, address);
         parts.extensions = http::Extensions::new();
         if body.size_hint().exact().is_none() {
             parts.extensions.insert(OpenEnded);
+            share = self.shares.take(visit.tenant(), Kind::Stream)?;
         }
-        Response::from_parts(parts, Body::new(UntilStop::new(body, self.end.clone())))
+        let body = UntilStop::new(body, self.end.clone(), share);
+        Ok(Response::from_parts(parts, Body::new(body)))
     }
 
-    /// Lets a request in that has the right to.
-    async fn enter(&self, address: &Address, head: &Parts) -> Result<Visit, TurnedAway> {
+    /// Lets a request in that has the right to, and says by what.
+    async fn enter(&self, address: &Address, head: &Parts) -> Result<(Visit, Credential), TurnedAway> {
         let peer = peer_of(&head.extensions);
         let foreign = head.extensions.get::<ForeignPage>();
         let credential = match foreign {
@@ -121,7 +139,7 @@ impl DataPlane {
         match self.visit(address, &credential).await {
             Ok(visit) => {
                 self.admission.accepted(credential.token(), visit.sandbox())?;
-                Ok(visit)
+                Ok((visit, credential))
             }
             Err(Denial::Unknown(sandbox, error)) => {
                 self.admission.count(peer)?;
@@ -241,6 +259,8 @@ impl Credential {
 fn presented(headers: &HeaderMap, port: u16) -> Option<Secret> {
     let names = match port {
         ENVD_PORT => &[headers::ACCESS_TOKEN][..],
+        // Clients that run code send both.
+        INTERPRETER_PORT => &[headers::ACCESS_TOKEN, headers::TRAFFIC_TOKEN][..],
         _ => &[headers::TRAFFIC_TOKEN, headers::ACCESS_TOKEN][..],
     };
     let value = names.iter().find_map(|name| headers.get(name))?;

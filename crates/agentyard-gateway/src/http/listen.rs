@@ -64,8 +64,11 @@ async fn connection(
 ) {
     // Answers are small and awaited: waiting for more to send would only delay them.
     let _ = stream.set_nodelay(true);
+    let begun = CancellationToken::new();
+    let begins = begun.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let app = app.clone();
+        begins.cancel();
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
@@ -89,8 +92,20 @@ async fn connection(
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        () = silence(&begun, head_timeout) => {
+            tracing::debug!(%peer, "a connection asked for nothing");
+            return;
+        }
     };
     if let Err(error) = outcome {
         tracing::debug!(%peer, error = %error, "a connection broke off");
+    }
+}
+
+/// Returns when a connection has been there for so long without a request. The limit on heads begins with their first
+/// byte, and is of HTTP/1 only.
+async fn silence(begun: &CancellationToken, patience: Duration) {
+    if tokio::time::timeout(patience, begun.cancelled()).await.is_ok() {
+        std::future::pending::<()>().await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,13 +118,41 @@ impl Default for Addresses {
     fn default() -> Self {
         Self::new(
             |name, port| Ok((name, port).to_socket_addrs()?.collect()),
-            ReservedAddress::of,
+            |address| {
+                let this_machine = || is_of_this_machine(address).then_some(ReservedAddress::Loopback);
+                ReservedAddress::of(address).or_else(this_machine)
+            },
         )
     }
+}
+
+/// Whether this machine has an address. One that is public leads back here all the same, past whatever keeps strangers
+/// from what listens here.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    // Nobody else's can be bound.
+    UdpSocket::bind((address, 0)).is_ok()
 }
 
 impl fmt::Debug for Addresses {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Addresses")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_knows_its_addresses() {
+        for (text, is_ours) in [
+            ("127.0.0.1", true),
+            ("127.1.2.3", true),
+            ("192.0.2.1", false),
+            ("1.1.1.1", false),
+            ("2001:db8::1", false),
+        ] {
+            assert_eq!(is_of_this_machine(text.parse().unwrap()), is_ours, "{text}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, RenameFlags, renameat_with};
 use super::copying::{Notes, copy_tree};
 use super::layers::{self, Layers};
 use super::record::Record;
-use super::{CopyWay, DIRECTORIES, GroundsError, at, exists, removal, unknown};
+use super::{CopyWay, DIRECTORIES, GroundsError, GroundsSize, at, exists, removal, unknown};
 use crate::command::{Access, Mount};
 use crate::namespace::with_rights;
 use crate::watch::held_bytes;
@@ -88,14 +88,20 @@ impl Layout {
         Ok(names)
     }
 
-    pub(super) fn size(&self, id: &str) -> Result<u64, GroundsError> {
-        let sandbox = self.path(SANDBOXES, id)?;
-        if !sandbox.exists() {
-            return Err(unknown("sandbox", id));
-        }
+    pub(super) fn size(&self, id: &str) -> Result<GroundsSize, GroundsError> {
+        let record = self.record(SANDBOXES, id)?;
+        let record = record.ok_or_else(|| unknown("sandbox", id))?;
+        Ok(GroundsSize {
+            own: self.bytes_in(&self.path(SANDBOXES, id)?)?,
+            shared: record.bytes,
+        })
+    }
+
+    /// How many bytes the three directories hold that are there.
+    pub(super) fn bytes_in(&self, place: &Path) -> Result<u64, GroundsError> {
         let opened = DIRECTORIES
             .iter()
-            .map(|(name, ..)| open(&sandbox.join(name)))
+            .map(|(name, ..)| open(&place.join(name)))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(with_rights(|| held_bytes(&opened)))
     }

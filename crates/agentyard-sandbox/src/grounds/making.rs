@@ -41,21 +41,28 @@ impl Inner {
         if let Some(record) = layout.record(layout::SANDBOXES, id)? {
             return layout.mounts(id, &record);
         }
+        let mut bytes = 0;
         let below = self.claim(|| match from {
             Some(from) => {
                 let snapshot = layout.record(layout::SNAPSHOTS, from)?;
-                Ok(snapshot.ok_or_else(|| unknown("snapshot", from))?.layers)
+                let snapshot = snapshot.ok_or_else(|| unknown("snapshot", from))?;
+                bytes = snapshot.bytes;
+                Ok(snapshot.layers)
             }
             None => Ok(Vec::new()),
         })?;
         let is_layered = self.way == CopyWay::Layered;
-        let record = Record {
-            way: self.way,
-            layers: if is_layered {
-                below.layers.clone()
-            } else {
-                Vec::new()
-            },
+        let record = if is_layered {
+            Record {
+                way: self.way,
+                layers: below.layers.clone(),
+                bytes,
+            }
+        } else {
+            Record {
+                way: self.way,
+                ..Record::default()
+            }
         };
         let made = layout.make(|place| {
             if is_layered || below.layers.is_empty() {
@@ -94,14 +101,17 @@ impl Inner {
                 layout.copy_own(&sandbox, !record.layers.is_empty(), place)
             }
         })?;
+        let mut bytes = layout.bytes_in(&layer)?;
         layout.show(layer, layout::LAYERS, snapshot, "snapshot")?;
         let mut layers = vec![snapshot.to_owned()];
         if !is_flat {
             layers.extend(record.layers);
+            bytes = bytes.saturating_add(record.bytes);
         }
         let kept = Record {
             way: self.way,
             layers,
+            bytes,
         };
         let made = layout.make(|place| kept.write(place))?;
         layout.show(made, layout::SNAPSHOTS, snapshot, "snapshot")

@@ -18,6 +18,9 @@ pub(super) struct Record {
     pub(super) way: CopyWay,
     /// The layers below, the uppermost first.
     pub(super) layers: Vec<String>,
+    /// How many bytes these hold, all together.
+    #[serde(default)]
+    pub(super) bytes: u64,
 }
 
 impl Default for Record {
@@ -25,6 +28,7 @@ impl Default for Record {
         Self {
             way: CopyWay::Copied,
             layers: Vec::new(),
+            bytes: 0,
         }
     }
 }

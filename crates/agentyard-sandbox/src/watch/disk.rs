@@ -1,6 +1,7 @@
 //! How much a command has written.
 
 use std::collections::HashSet;
+use std::ffi::CStr;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,7 +17,11 @@ use super::memory::tree;
 /// The unit in which the kernel counts blocks.
 const BLOCK_BYTES: u64 = 512;
 
-/// How deep directories are looked into.
+/// What a file takes at least, though it holds nothing: a file system has only so many.
+const FILE_BYTES: u64 = 4096;
+
+/// How deep directories are looked into. What lies deeper is not counted, so nothing may: it counts as more than anybody
+/// may have.
 const MAX_DEPTH: usize = 256;
 
 /// Directories that a command may write to.
@@ -24,7 +29,7 @@ const MAX_DEPTH: usize = 256;
 pub(super) struct Disk {
     writable: Arc<Vec<OwnedFd>>,
     /// How much was free on the file system of each, in the beginning.
-    free: Vec<u64>,
+    free: Vec<[u64; 2]>,
     began: Moment,
 }
 
@@ -35,7 +40,7 @@ impl Disk {
     pub(super) fn new(writable: Vec<OwnedFd>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
-            free: writable.iter().map(free_bytes).collect(),
+            free: writable.iter().map(free).collect(),
             writable: Arc::new(writable),
             began: (
                 i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
@@ -46,10 +51,11 @@ impl Disk {
 
     /// Whether so much less is free now that it is worth to find out who has taken it. Costs next to nothing.
     pub(super) fn may_have_taken(&self, bytes: u64) -> bool {
-        let pairs = self.writable.iter().zip(&self.free);
-        pairs
-            .map(|(directory, before)| before.saturating_sub(free_bytes(directory)))
-            .any(|taken| taken > bytes)
+        let mut pairs = self.writable.iter().zip(&self.free);
+        pairs.any(|(directory, before)| {
+            let mut taken = before.iter().zip(free(directory));
+            taken.any(|(before, now)| before.saturating_sub(now) > bytes)
+        })
     }
 
     /// Finds out how much was written since the beginning, in a thread of its own.
@@ -59,26 +65,40 @@ impl Disk {
         let handle = tokio::runtime::Handle::try_current().ok()?;
         Some(handle.spawn_blocking(move || {
             let mut seen = HashSet::new();
-            let kept: u64 = writable
-                .iter()
-                .map(|directory| changed_bytes(directory, began, &mut seen, 0))
-                .sum();
-            kept + deleted_bytes(root, &mut seen)
+            let kept = changed_in_all(&writable, began, &mut seen);
+            kept.saturating_add(deleted_bytes(root, &mut seen))
         }))
     }
 }
 
 /// How many bytes on disk directories hold.
 pub(crate) fn held_bytes(directories: &[OwnedFd]) -> u64 {
-    let mut seen = Seen::new();
-    let held = directories
-        .iter()
-        .map(|directory| changed_bytes(directory, (i64::MIN, 0), &mut seen, 0));
-    held.sum()
+    changed_in_all(directories, (i64::MIN, 0), &mut Seen::new())
 }
 
-fn free_bytes(directory: &OwnedFd) -> u64 {
-    fstatvfs(directory).map_or(0, |found| found.f_bfree * found.f_frsize)
+fn changed_in_all(directories: &[OwnedFd], since: Moment, seen: &mut Seen) -> u64 {
+    // A view over layers is a descriptor that can only be opened anew, and not read.
+    let opened = directories
+        .iter()
+        .filter_map(|directory| open_directory(directory, c"."));
+    opened
+        .map(|directory| changed_bytes(&directory, since, seen, 0))
+        .fold(0, u64::saturating_add)
+}
+
+fn open_directory(parent: &OwnedFd, name: &CStr) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty()).ok()
+}
+
+/// What is free where a directory is: bytes, and what files take that hold none.
+fn free(directory: &OwnedFd) -> [u64; 2] {
+    fstatvfs(directory).map_or([0; 2], |found| {
+        [
+            found.f_bfree.saturating_mul(found.f_frsize),
+            found.f_ffree.saturating_mul(FILE_BYTES),
+        ]
+    })
 }
 
 type Seen = HashSet<(u64, u64)>;
@@ -89,7 +109,7 @@ fn changed_bytes(directory: &OwnedFd, since: Moment, seen: &mut Seen, depth: usi
     let Ok(entries) = Dir::read_from(directory) else {
         return 0;
     };
-    let mut sum = 0;
+    let mut sum = 0_u64;
     for entry in entries.flatten() {
         let name = entry.file_name();
         if name == c"." || name == c".." {
@@ -99,12 +119,15 @@ fn changed_bytes(directory: &OwnedFd, since: Moment, seen: &mut Seen, depth: usi
             continue;
         };
         if (found.st_ctime, found.st_ctime_nsec) >= since && seen.insert((found.st_dev, found.st_ino)) {
-            sum += found.st_blocks.unsigned_abs() * BLOCK_BYTES;
+            let held = (found.st_blocks.unsigned_abs() * BLOCK_BYTES).max(FILE_BYTES);
+            sum = sum.saturating_add(held);
         }
-        if FileType::from_raw_mode(found.st_mode) == FileType::Directory && depth < MAX_DEPTH {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            if let Ok(below) = openat(directory, name, flags, Mode::empty()) {
-                sum += changed_bytes(&below, since, seen, depth + 1);
+        if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+            if depth == MAX_DEPTH {
+                return u64::MAX;
+            }
+            if let Some(below) = open_directory(directory, name) {
+                sum = sum.saturating_add(changed_bytes(&below, since, seen, depth + 1));
             }
         }
     }
@@ -150,7 +173,28 @@ mod tests {
         let measure = |seconds| changed_bytes(&directory, (seconds, 0), &mut Seen::new(), 0);
         let size = measure(0);
         assert!((1 << 20..2 << 20).contains(&size), "{size}");
+        for number in 0..1000 {
+            fs::write(place.path().join(number.to_string()), "").unwrap();
+        }
+        assert!(
+            measure(0) >= size + 1000 * FILE_BYTES,
+            "what holds nothing counts, too"
+        );
         assert_eq!(measure(i64::MAX), 0);
+        let unread = rustix::fs::open(place.path(), OFlags::PATH, Mode::empty()).unwrap();
+        assert_eq!(held_bytes(&[unread]), measure(0));
+    }
+
+    #[test]
+    fn nothing_is_hidden_in_the_depth() {
+        let place = tempfile::tempdir().unwrap();
+        let directory: OwnedFd = fs::File::open(place.path()).unwrap().into();
+        let mut path = place.path().to_owned();
+        for _ in 0..=MAX_DEPTH {
+            path.push("d");
+            fs::create_dir(&path).unwrap();
+        }
+        assert_eq!(held_bytes(&[directory]), u64::MAX);
     }
 
     #[test]

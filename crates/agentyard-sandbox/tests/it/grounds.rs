@@ -74,7 +74,7 @@ async fn a_new_sandbox_has_three_empty_directories_and_finds_them_again() {
     let shown = Shown(again.prepare("one", None).await.unwrap());
     assert_eq!(shown.read("/workspace/file").unwrap(), "content");
     assert_eq!(again.list().await.unwrap(), ["one"]);
-    assert!(again.size("one").await.unwrap() > 0);
+    assert!(again.size("one").await.unwrap().own > 0);
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn forks_share_what_they_do_not_change_and_part_where_they_do() {
         yard.prepare("b", Some("snap-1")).await,
     );
     assert!(
-        yard.grounds.size("a").await.unwrap() < 1 << 20,
+        yard.grounds.size("a").await.unwrap().own < 1 << 20,
         "nothing was copied"
     );
     a.write("/home/user/changed", "by a");
@@ -114,6 +114,8 @@ async fn forks_share_what_they_do_not_change_and_part_where_they_do() {
     assert_eq!(c.read("/workspace/directory/below/file"), None);
     assert_eq!(c.read("/workspace/renamed/below/file").unwrap(), "content");
     assert_eq!(fs::read(c.path("/home/user/large")).unwrap(), large);
+    let size = yard.grounds.size("c").await.unwrap();
+    assert!(size.total() >= 4 << 20, "what it stands on counts: {size:?}");
     assert_eq!(first.read("/home/user/changed").unwrap(), "after the snapshot");
 }
 

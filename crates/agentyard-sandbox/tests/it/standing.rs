@@ -146,7 +146,7 @@ async fn without_root_forks_share_where_this_user_may_mount() {
     assert_eq!(said(&a, change).await, "mine\n");
     assert_eq!(said(&b, "cat ~/below/*").await, "shared\n");
     assert!(
-        plot.grounds().size("b").await.unwrap() < 1 << 20,
+        plot.grounds().size("b").await.unwrap().own < 1 << 20,
         "nothing was copied"
     );
     a.take_down().await;

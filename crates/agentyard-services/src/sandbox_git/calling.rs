@@ -169,8 +169,8 @@ impl Answer {
     }
 }
 
-/// The last lines of what git said, in one.
-fn gist(said: &str) -> String {
+/// The last lines of what somebody said, in one.
+pub(super) fn gist(said: &str) -> String {
     let lines: Vec<&str> = said
         .lines()
         .map(str::trim)

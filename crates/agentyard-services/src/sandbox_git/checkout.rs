@@ -117,18 +117,14 @@ impl SandboxGit {
                 found
             }
         };
-        self.session_of(caller, sandbox, checkout).await
-    }
-
-    pub(super) async fn session_of(
-        &self,
-        caller: &Caller,
-        sandbox: Standing,
-        checkout: Arc<Checkout>,
-    ) -> Result<Session> {
         let secret = checkout.secret.as_ref();
         let credentials = self.credentials(caller, &checkout.url, secret).await?;
         let mask = credentials.mask()?;
+        // Which secret is wanted, and for whom, was said by whoever made the sandbox.
+        let credentials = match row.owner == caller.subject.to_string() {
+            true => credentials,
+            false => credentials.kept_back(),
+        };
         let identity = self.identity(&checkout.agent);
         Ok(Session {
             sandbox,

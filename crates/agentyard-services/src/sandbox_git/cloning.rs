@@ -9,7 +9,7 @@ use agentyard_model::{AuditEvent, Caller, Outcome, SandboxId, SecretName};
 use agentyard_sandbox::{Network, Standing};
 
 use super::SandboxGit;
-use super::calling::Inside;
+use super::calling::{Inside, gist};
 use super::checkout::{Checkout, PLACES, metadata};
 use super::credentials::Credentials;
 use crate::error::{Error, ErrorKind, Result};
@@ -255,7 +255,7 @@ async fn make_place(sandbox: &Standing) -> Result<&'static str> {
             ..StartRequest::default()
         };
         let made = client::run(sandbox, &request, std::time::Duration::from_secs(30), 1000).await;
-        let made = made.map_err(|error| Error::new(ErrorKind::Unavailable, error.to_string()))?;
+        let made = made.map_err(|error| Error::new(ErrorKind::Unavailable, gist(&error.to_string())))?;
         if made.end.exit_code == 0 {
             return Ok(path);
         }

@@ -61,6 +61,12 @@ impl Credentials {
         ]
     }
 
+    /// What is left of them in a sandbox that is somebody else's, who made it as they liked and may read whatever is
+    /// used there: nothing.
+    pub(super) fn kept_back(self) -> Self {
+        Self { secret: None, ..self }
+    }
+
     /// Hides the token, in whatever spelling.
     pub(super) fn mask(&self) -> Result<Mask> {
         let name = token_name()?;

@@ -48,7 +48,8 @@ impl Sandboxes {
     /// Looks at a request, and says what is to be written down of it.
     ///
     /// # Errors
-    /// When it describes a program at too great a length, or breaks off.
+    /// When it describes a program at too great a length, breaks off, may not be made with the token that it came with,
+    /// or is written so that one cannot tell what it asks for.
     pub(super) async fn recorded(
         &self,
         visit: &Visit,
@@ -57,9 +58,23 @@ impl Sandboxes {
     ) -> Result<Recorded> {
         let id = visit.row.id;
         let path = request.uri().path();
+        if [ENVD_PORT, INTERPRETER_PORT].contains(&visit.port) && !is_plain(path) {
+            return Err(Error::invalid(format!(
+                "there is no call `{}` in the sandbox {id}",
+                cut(path)
+            )));
+        }
         let done = |action, target: String| Some(AuditEvent::done(&visit.owner, action, target));
         let event = match kind(visit.port, request.method(), path) {
             Kind::Other => None,
+            // Who may look at what listens in a sandbox may not run anything there.
+            Kind::Code if !visit.opens_all => {
+                return Err(Error::new(
+                    ErrorKind::Unauthenticated,
+                    format!("running code in the sandbox {id} needs its access token"),
+                )
+                .hint("send it in the header `X-Access-Token`; sandbox_connect gives it"));
+            }
             Kind::Code => done("sandbox_run_code", id.to_string()),
             Kind::Write => {
                 let query = request.uri().query().unwrap_or_default();
@@ -78,12 +93,18 @@ impl Sandboxes {
     }
 }
 
+/// Whether everybody reads a path alike, so that no call is made that we did not see: nothing is escaped in it, and
+/// between its slashes there is something.
+fn is_plain(path: &str) -> bool {
+    let mut words = path.strip_prefix('/').unwrap_or_default().split('/');
+    path == "/" || words.all(|word| !word.is_empty() && !word.contains('%') && word != "." && word != "..")
+}
+
+/// Whichever method it comes by, for whoever answers may not mind.
 fn kind(port: u16, method: &Method, path: &str) -> Kind {
-    if method != Method::POST {
-        return Kind::Other;
-    }
     match (port, path) {
         (ENVD_PORT, "/process.Process/Start") => Kind::Start,
+        (ENVD_PORT, "/files") if [Method::GET, Method::HEAD].contains(method) => Kind::Other,
         (ENVD_PORT, "/files") => Kind::Write,
         (ENVD_PORT, "/filesystem.Filesystem/MakeDir") => Kind::Change("make directory"),
         (ENVD_PORT, "/filesystem.Filesystem/Move") => Kind::Change("move"),
@@ -234,10 +255,33 @@ mod tests {
     fn only_what_changes_something_is_written_down() {
         let post = &Method::POST;
         assert_eq!(kind(ENVD_PORT, post, "/process.Process/Start"), Kind::Start);
+        assert_eq!(
+            kind(ENVD_PORT, &Method::PUT, "/process.Process/Start"),
+            Kind::Start
+        );
         assert_eq!(kind(ENVD_PORT, post, "/process.Process/List"), Kind::Other);
         assert_eq!(kind(ENVD_PORT, &Method::GET, "/files"), Kind::Other);
         assert_eq!(kind(ENVD_PORT, post, "/files"), Kind::Write);
         assert_eq!(kind(8080, post, "/execute"), Kind::Other);
         assert_eq!(kind(INTERPRETER_PORT, post, "/execute"), Kind::Code);
+    }
+
+    #[test]
+    fn a_call_has_one_spelling() {
+        for plain in ["/", "/files", "/process.Process/Start", "/contexts/0a-1/restart"] {
+            assert!(is_plain(plain), "{plain}");
+        }
+        for other in [
+            "",
+            "*",
+            "//files",
+            "/files/",
+            "/process.Process//Start",
+            "/process.Process/%53tart",
+            "/./files",
+            "/x/../files",
+        ] {
+            assert!(!is_plain(other), "{other}");
+        }
     }
 }

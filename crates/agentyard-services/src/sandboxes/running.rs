@@ -140,18 +140,19 @@ impl Running {
                 Event::Data(Data::Stderr(bytes)) => self.stderr.push(&bytes),
                 Event::End(end) => {
                     self.pid = None;
-                    self.ended(end);
+                    self.ran.exit_code = end.exited.then_some(end.exit_code);
+                    self.ran.ended = otherwise(&end);
                     return Ok(());
                 }
             }
         }
         Ok(())
     }
+}
 
-    fn ended(&mut self, end: End) {
-        self.ran.exit_code = end.exited.then_some(end.exit_code);
-        self.ran.ended = (!end.exited).then(|| end.status.chars().take(200).collect());
-    }
+/// How a command ended that did not end by itself, in the words of the sandbox: cut and made plain.
+fn otherwise(end: &End) -> Option<String> {
+    (!end.exited).then(|| end.status.escape_debug().take(200).collect())
 }
 
 impl Drop for Running {
@@ -270,6 +271,18 @@ mod tests {
         let said = tail.said();
         assert_eq!((said.text.len(), said.left_out), (KEPT_BYTES, 3));
         assert!(said.text.ends_with("aend"));
+    }
+
+    #[test]
+    fn what_a_sandbox_says_of_an_end_is_cut_and_made_plain() {
+        let end = |exited| End {
+            exited,
+            status: format!("\u{1b}[2J{}", "x".repeat(1000)),
+            ..End::default()
+        };
+        assert_eq!(otherwise(&end(true)), None);
+        let told = otherwise(&end(false)).unwrap();
+        assert!(!told.contains('\u{1b}') && told.len() == 200, "{told}");
     }
 
     #[test]

@@ -108,12 +108,14 @@ impl Sandboxes {
             .acquire()
             .await
             .map_err(|error| Error::internal("waiting for a place to stand a sandbox up", error))?;
-        // What it wrote before it was paused counts as well; one that is new has nothing.
-        let held = yard.grounds.size(&wish.id).await.unwrap_or_default();
         let mounts = yard.grounds.prepare(&wish.id, wish.from).await;
+        let mounts = mounts.map_err(|error| from_grounds(&error))?;
+        // What it wrote before it was paused counts as well, and so does what it was made from: else snapshots of
+        // snapshots would grow without end.
+        let held = yard.grounds.size(&wish.id).await.unwrap_or_default().total();
         let site = Site {
             image: wish.image,
-            mounts: mounts.map_err(|error| from_grounds(&error))?,
+            mounts,
             environment: self.environment_with(variables),
             reach: wish.reach,
             limits: Limits {

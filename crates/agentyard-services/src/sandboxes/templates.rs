@@ -4,6 +4,7 @@ use agentyard_model::{Caller, Snapshot};
 use agentyard_sandbox::Backend;
 
 use super::Sandboxes;
+use super::owners::{Wish, owner_of};
 use crate::error::{Error, ErrorKind, Result, from_store};
 
 /// The templates that are always there: what the settings give to every sandbox.
@@ -22,7 +23,7 @@ impl Sandboxes {
     /// What a template's name means.
     ///
     /// # Errors
-    /// When there is no such template, or none of that kind can be made here.
+    /// When there is no such template, none of that kind can be made here, or it is a snapshot of somebody else's.
     pub(super) async fn origin(&self, caller: &Caller, template: Option<&str>) -> Result<Origin> {
         let template = template.unwrap_or("base");
         if let Some(image) = self.0.parts.settings.templates.get(template) {
@@ -44,6 +45,10 @@ impl Sandboxes {
         let found = snapshots.get(caller.tenant, template).await;
         let found = found.map_err(|error| from_store("looking up a snapshot", error))?;
         let snapshot = found.ok_or_else(|| self.unknown(template))?;
+        // Whoever is given its files may read them all.
+        if snapshot.owner != owner_of(caller) {
+            caller.require(Wish::Use.of_others())?;
+        }
         if snapshot.remote.is_some() != self.backend()?.backend().is_elsewhere() {
             return Err(kept_elsewhere(&snapshot));
         }

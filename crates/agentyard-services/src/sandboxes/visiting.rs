@@ -1,7 +1,9 @@
 //! Whoever talks to a sandbox itself comes with its token, or with a file's signed address, and not as a caller.
 
 use agentyard_envd::{ENVD_PORT, INTERPRETER_PORT};
-use agentyard_model::{Caller, Permission, RequestId, Sandbox as Row, SandboxId, SandboxState, Secret};
+use agentyard_model::{
+    Caller, Permission, RequestId, Sandbox as Row, SandboxId, SandboxState, Secret, TenantId,
+};
 use agentyard_store::SandboxToken;
 use base64::Engine as _;
 use sha2::{Digest as _, Sha256};
@@ -17,6 +19,8 @@ pub struct Visit {
     pub(super) port: u16,
     /// The owner, for whom everything there is done.
     pub(super) owner: Caller,
+    /// Whether it was had with the token that opens everything, and not only what listens there.
+    pub(super) opens_all: bool,
 }
 
 impl Visit {
@@ -24,6 +28,12 @@ impl Visit {
     #[must_use]
     pub fn sandbox(&self) -> SandboxId {
         self.row.id
+    }
+
+    /// Whose.
+    #[must_use]
+    pub fn tenant(&self) -> TenantId {
+        self.row.tenant
     }
 
     /// Which port of it.
@@ -58,12 +68,12 @@ impl Sandboxes {
     /// anything any more.
     pub async fn visit(&self, id: SandboxId, port: u16, token: Option<&Secret>) -> Result<Visit> {
         let row = self.visited(id).await?;
-        let is_open = match token {
+        let (is_open, opens_all) = match token {
             Some(token) => self.opens(id, port, token).await?,
             None => {
                 let is_public = row.network.public_traffic;
                 let is_public = is_public.unwrap_or(self.0.parts.settings.public_traffic);
-                is_public && port != ENVD_PORT && port != INTERPRETER_PORT
+                (is_public && port != ENVD_PORT && port != INTERPRETER_PORT, false)
             }
         };
         if !is_open {
@@ -76,7 +86,7 @@ impl Sandboxes {
                  the sandbox, `E2B-Traffic-Access-Token`",
             ));
         }
-        self.let_in(row, port).await
+        self.let_in(row, port, opens_all).await
     }
 
     /// Lets somebody read or write the file whose signed address they have.
@@ -112,7 +122,7 @@ impl Sandboxes {
         }
         let row = found.ok_or_else(refused)?;
         let row = self.visited(row.id).await?;
-        self.let_in(row, ENVD_PORT).await
+        self.let_in(row, ENVD_PORT, false).await
     }
 
     /// A sandbox that answers, or wakes when it is talked to.
@@ -128,15 +138,17 @@ impl Sandboxes {
         }
     }
 
-    async fn opens(&self, id: SandboxId, port: u16, token: &Secret) -> Result<bool> {
+    /// Whether a token opens a port, and whether it opens everything.
+    async fn opens(&self, id: SandboxId, port: u16, token: &Secret) -> Result<(bool, bool)> {
         let sandboxes = self.0.parts.store.sandboxes();
         let failed = |error| from_store("checking the token of a sandbox", error);
         let is_access = sandboxes.is_token(SandboxToken::Access, id, token).await;
         let is_traffic = sandboxes.is_token(SandboxToken::Traffic, id, token).await;
-        Ok(is_access.map_err(failed)? | (is_traffic.map_err(failed)? & (port != ENVD_PORT)))
+        let (is_access, is_traffic) = (is_access.map_err(failed)?, is_traffic.map_err(failed)?);
+        Ok((is_access | (is_traffic & (port != ENVD_PORT)), is_access))
     }
 
-    async fn let_in(&self, row: Row, port: u16) -> Result<Visit> {
+    async fn let_in(&self, row: Row, port: u16, opens_all: bool) -> Result<Visit> {
         let owner = self.0.parts.identities.of_owner(row.tenant, &row.owner).await?;
         let owner = owner.ok_or_else(|| {
             Error::new(
@@ -150,6 +162,7 @@ impl Sandboxes {
             row,
             port,
             owner: owner.in_request(RequestId::new()),
+            opens_all,
         })
     }
 }

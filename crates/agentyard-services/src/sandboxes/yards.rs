@@ -224,8 +224,32 @@ pub(super) fn from_grounds(error: &GroundsError) -> Error {
         GroundsError::Name(_) => ErrorKind::InvalidInput,
         GroundsError::Files { .. } => ErrorKind::Unavailable,
     };
-    Error::new(
-        kind,
-        format!("working on the files of the sandbox failed: {error}"),
-    )
+    match error {
+        // Where they are on this machine is for its keepers.
+        GroundsError::Files { source, .. } => {
+            tracing::warn!(%error, "files of a sandbox");
+            Error::new(
+                kind,
+                format!("working on the files of the sandbox failed: {source}"),
+            )
+        }
+        _ => Error::new(
+            kind,
+            format!("working on the files of the sandbox failed: {error}"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_do_not_learn_where_files_are() {
+        let error = from_grounds(&GroundsError::Files {
+            doing: "copying to /srv/data".to_owned(),
+            source: std::io::Error::other("its directories are nested too deep"),
+        });
+        assert!(!error.message().contains("/srv") && error.message().ends_with("nested too deep"));
+    }
 }

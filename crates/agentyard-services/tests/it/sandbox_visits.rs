@@ -3,16 +3,18 @@
 use agentyard_envd::connect::message_frame;
 use agentyard_envd::process::{Config, StartRequest};
 use agentyard_envd::{ENVD_PORT, INTERPRETER_PORT, empty, full};
-use agentyard_model::{Caller, RequestId, SandboxNetwork, Secret, Subject};
-use agentyard_services::{CreateSandbox, ErrorKind, SandboxAccess, Services, SignedFile, TokenRequest};
+use agentyard_model::{Caller, RequestId, SandboxNetwork, Secret, SecretName, Subject};
+use agentyard_services::{
+    CreateSandbox, ErrorKind, Result, SandboxAccess, Services, SignedFile, TokenRequest,
+};
 use agentyard_testkit::TestPlatform;
 use base64::Engine as _;
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use sha2::{Digest as _, Sha256};
 
-use crate::sandboxes::{create_with, platform};
-use crate::yard::{audit, kind, local};
+use crate::sandboxes::{create_with, platform, script};
+use crate::yard::{ann, audit, kind, local};
 
 async fn made(services: &Services) -> SandboxAccess {
     create_with(services, CreateSandbox::default()).await.unwrap()
@@ -33,6 +35,22 @@ async fn a_port_opens_to_its_token_only() {
     assert!(visit(INTERPRETER_PORT, access.clone()).await.is_ok());
     assert!(visit(INTERPRETER_PORT, traffic.clone()).await.is_ok());
     assert!(visit(3000, traffic.clone()).await.is_ok());
+    for (token, runs) in [(&one.traffic_token, false), (&one.access_token, true)] {
+        let visit = sandboxes.visit(id, INTERPRETER_PORT, Some(token)).await.unwrap();
+        let list = Request::get("/contexts").body(empty()).unwrap();
+        assert_eq!(
+            sandboxes.exchange(&visit, list).await.unwrap().status(),
+            StatusCode::OK
+        );
+        let code = Request::post("/execute")
+            .body(full(r#"{"code": "echo", "language": "bash"}"#))
+            .unwrap();
+        let ran = sandboxes.exchange(&visit, code).await;
+        match runs {
+            true => assert_eq!(ran.unwrap().status(), StatusCode::OK),
+            false => assert_eq!(kind(ran.map(drop)), ErrorKind::Unauthenticated),
+        }
+    }
     for refused in [
         visit(ENVD_PORT, traffic).await,
         visit(ENVD_PORT, None).await,
@@ -103,11 +121,23 @@ async fn whoever_may_run_nothing_any_more_has_no_sandbox_either() {
 }
 
 async fn start(platform: &TestPlatform, access: &SandboxAccess, text: &str) -> StatusCode {
+    start_by(platform, access, Method::POST, "/process.Process/Start", text)
+        .await
+        .unwrap()
+}
+
+/// The same by another method, or another spelling of the call.
+async fn start_by(
+    platform: &TestPlatform,
+    access: &SandboxAccess,
+    method: Method,
+    path: &str,
+    text: &str,
+) -> Result<StatusCode> {
     let sandboxes = &platform.services.sandboxes;
     let visit = sandboxes
         .visit(access.sandbox.row.id, ENVD_PORT, Some(&access.access_token))
-        .await
-        .unwrap();
+        .await?;
     let start = StartRequest {
         process: Config {
             cmd: "/bin/bash".to_owned(),
@@ -116,16 +146,44 @@ async fn start(platform: &TestPlatform, access: &SandboxAccess, text: &str) -> S
         },
         ..StartRequest::default()
     };
-    let request = Request::post("/process.Process/Start")
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
         .header("content-type", "application/connect+json")
         .header("x-access-token", access.access_token.expose())
         .body(full(message_frame(&start).unwrap()))
         .unwrap();
-    let answer = sandboxes.exchange(&visit, request).await.unwrap();
+    let answer = sandboxes.exchange(&visit, request).await?;
     let status = answer.status();
     let said = answer.into_body().collect().await.unwrap().to_bytes();
     assert!(!said.is_empty());
-    status
+    Ok(status)
+}
+
+#[tokio::test]
+async fn nothing_is_started_that_is_not_written_down() {
+    let platform = platform().await;
+    let made = made(&platform.services).await;
+    for path in [
+        "//process.Process/Start",
+        "/process.Process//Start",
+        "/process.Process/%53tart",
+        "/./process.Process/Start",
+    ] {
+        let started = start_by(&platform, &made, Method::POST, path, "touch ~/started").await;
+        assert_eq!(kind(started), ErrorKind::InvalidInput, "{path}");
+    }
+    let path = "/process.Process/Start";
+    let put = start_by(&platform, &made, Method::PUT, path, "touch ~/started").await;
+    assert_eq!(
+        put.unwrap(),
+        StatusCode::OK,
+        "streams are refused in their last frame"
+    );
+    assert_eq!(audit(&platform, "sandbox_process_start").await.len(), 1);
+    let looked = script(&platform.services, made.sandbox.row.id, "test ! -e ~/started").await;
+    assert_eq!(looked.unwrap().exit_code, Some(0));
+    platform.services.end().await;
 }
 
 #[tokio::test]
@@ -244,4 +302,41 @@ async fn a_signed_address_opens_one_file() {
         ErrorKind::Unauthenticated
     );
     platform.services.end().await;
+}
+
+/// A sandbox says by its notes which remote and which secret its repository needs, and who made it wrote them.
+#[tokio::test]
+async fn a_token_for_git_goes_into_no_sandbox_of_somebody_else() {
+    let platform = platform().await;
+    let services = &platform.services;
+    let name: SecretName = "DEPLOY_TOKEN".parse().unwrap();
+    let value = Secret::new("hunter22hunter22");
+    services.secrets.set(&local(), &name, &value).await.unwrap();
+    let notes = [
+        ("agentyard.git.url", "https://git.example/a.git"),
+        ("agentyard.git.branch", "agent-a-1"),
+        ("agentyard.git.base", "main"),
+        ("agentyard.git.agent", "a"),
+        ("agentyard.git.secret", "DEPLOY_TOKEN"),
+    ];
+    let request = CreateSandbox {
+        metadata: notes
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        environment: [("PATH".to_owned(), "/home/user/bin:/usr/bin:/bin".to_owned())].into(),
+        ..CreateSandbox::default()
+    };
+    let id = create_with(services, request).await.unwrap().sandbox.row.id;
+    // A git that tells whatever it is told.
+    let git = "mkdir -p ~/bin /workspace/repo; printf '#!/bin/bash\nenv >> /tmp/told\n' > ~/bin/git; chmod +x ~/bin/git";
+    assert_eq!(script(services, id, git).await.unwrap().exit_code, Some(0));
+    let told = async |caller: &Caller| {
+        services.sandbox_git.pull(caller, id).await.unwrap();
+        let told = script(services, id, "cat /tmp/told; rm /tmp/told").await.unwrap();
+        assert!(told.stdout.text.contains("GIT_AUTHOR_NAME="), "{told:?}");
+        told.stdout.text.contains(value.expose())
+    };
+    assert!(!told(&ann()).await);
+    assert!(told(&local()).await);
+    services.end().await;
 }

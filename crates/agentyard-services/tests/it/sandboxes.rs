@@ -304,6 +304,29 @@ async fn tenants_are_apart_and_others_need_a_permission() {
         ErrorKind::Forbidden
     );
     assert_eq!(kind(sandboxes.kill(&sees, id).await), ErrorKind::Forbidden);
+    // Nor are its files to be had by way of a snapshot.
+    let snapshot = sandboxes
+        .snapshot(&local(), id, Some("deps".to_owned()))
+        .await
+        .unwrap();
+    for template in ["deps".to_owned(), snapshot.id.to_string()] {
+        let request = CreateSandbox {
+            template: Some(template),
+            ..CreateSandbox::default()
+        };
+        for caller in [&runs, &sees] {
+            assert_eq!(
+                kind(sandboxes.create(caller, request.clone()).await),
+                ErrorKind::Forbidden
+            );
+        }
+        assert_eq!(
+            kind(sandboxes.create(&stranger, request.clone()).await),
+            ErrorKind::NotFound
+        );
+        let uses = of(&[Permission::AgentRun, Permission::ProjectWrite]);
+        assert!(sandboxes.create(&uses, request).await.is_ok());
+    }
     let writes = of(&[Permission::ProjectWrite]);
     let nothing = sandboxes.create(&writes, CreateSandbox::default()).await;
     assert_eq!(kind(nothing), ErrorKind::Forbidden);

@@ -138,9 +138,10 @@ impl Yard {
     /// Starts a program that goes on.
     fn start_server(&self, sandbox: &Created, port: u16) {
         let program = format!(
-            "import http.server\n\
+            "import http.server, time\n\
              class Page(http.server.BaseHTTPRequestHandler):\n\
              \x20def do_GET(self):\n\
+             \x20 while self.path == '/wait': time.sleep(1)\n\
              \x20 body = repr(sorted(k.lower() for k in self.headers.keys())).encode()\n\
              \x20 self.send_response(200)\n\
              \x20 self.send_header('Set-Cookie', 'a=b')\n\
@@ -547,6 +548,15 @@ fn signed_addresses_open_one_file() {
     );
     assert_eq!(read("v1_", "").fault().0, 401);
     assert_eq!(read(&signature, "&signature_expiration=soon").fault().0, 400);
+    // A second file in the same query, before or after the one that was signed, is not opened.
+    for query in [
+        format!("%70ath={path}&path=/etc/passwd&signature={signature}"),
+        format!("path={path}&path=/etc/passwd&signature={signature}"),
+        format!("path={path}&p%61th=/etc/passwd&signature={signature}"),
+    ] {
+        let answer = yard.ask(&format!("GET /files?{query}"), &[], "");
+        assert_eq!((answer.status, answer.text().as_str()), (200, "hello"), "{query}");
+    }
 }
 
 #[test]
@@ -624,4 +634,34 @@ fn uploads_are_bounded() {
     let (status, message) = upload(1001).fault();
     assert_eq!(status, 413);
     assert!(message.contains("http.max_sandbox_upload_bytes"), "{message}");
+}
+
+#[test]
+fn who_waits_for_a_sandbox_does_not_keep_others_from_the_server() {
+    let yard = Yard::start(&["--set", "http.max_concurrent_requests=8"]);
+    let sandbox = yard.create(json!({}));
+    yard.start_server(&sandbox, 3000);
+    assert_eq!(yard.await_server(&sandbox, "3000", sandbox.traffic()).status, 200);
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let tell = tell.clone();
+            scope.spawn(|| {
+                let tell = tell;
+                let answer = yard.visit(&sandbox, "3000", sandbox.traffic(), "GET /wait", "");
+                // Nobody listens to those that come last.
+                let _ = tell.send(answer.fault());
+            });
+        }
+        for _ in 0..4 {
+            let (status, message) = told.recv_timeout(PATIENCE).unwrap();
+            assert!(
+                status == 503 && message.contains("your tenant"),
+                "{status} {message}"
+            );
+        }
+        assert_eq!(yard.call("GET /v2/sandboxes", &Value::Null).status, 200);
+        let killed = yard.call(&format!("DELETE /sandboxes/{}", sandbox.id), &Value::Null);
+        assert_eq!(killed.status, 204);
+    });
 }

@@ -342,3 +342,20 @@ fn a_signed_token_names_tenant_role_and_scope() {
     );
     assert_eq!(whoami(&signed(json!({ "aud": "others" }))).0, 401);
 }
+
+#[test]
+fn who_connects_and_asks_for_nothing_is_shown_out() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--set", "http.head_timeout_seconds=1"]);
+    for said in ["", "PRI * HT", "GET / HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(said.as_bytes()).unwrap();
+        // What the server says of itself may come first.
+        let read = stream.read_to_end(&mut Vec::new());
+        assert!(
+            !read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock),
+            "{said:?}"
+        );
+    }
+}

@@ -103,6 +103,18 @@ impl Signed {
             signature,
         }))
     }
+
+    /// The path and query as they are handed on: what was signed and nothing else. Whoever reads them inside may read a
+    /// query otherwise than we do, and must not find another file in it.
+    pub(super) fn handed_on(&self) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        for (name, value) in [("path", &self.path), ("username", &self.user)] {
+            if !value.is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        format!("{FILES}?{}", query.finish())
+    }
 }
 
 /// The first parameter of this name, decoded.
@@ -256,5 +268,14 @@ mod tests {
             "/files"
         );
         assert_eq!(without_signature(&Uri::from_static("/files")), "/files");
+    }
+
+    #[test]
+    fn what_else_stands_in_a_signed_address_was_signed_by_nobody() {
+        let uri: Uri = "/files?%70ath=%2Fa+b&path=%2Fetc&path=c&signature=v1_&username=user&usern%61me=x"
+            .parse()
+            .unwrap();
+        let signed = Signed::of(&Method::GET, &uri).unwrap().unwrap();
+        assert_eq!(signed.handed_on(), "/files?path=%2Fa+b&username=user");
     }
 }

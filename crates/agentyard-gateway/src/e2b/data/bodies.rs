@@ -76,22 +76,25 @@ impl HttpBody for Bounded {
     }
 }
 
-/// A body that breaks off when the server stops: what a sandbox says may never end by itself.
-pub(super) struct UntilStop {
+/// A body that breaks off when the server stops: what a sandbox says may never end by itself. Until then it holds
+/// something, such as a place.
+pub(super) struct UntilStop<T> {
     body: agentyard_envd::Body,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
+    _held: T,
 }
 
-impl UntilStop {
-    pub(super) fn new(body: agentyard_envd::Body, stop: CancellationToken) -> Self {
+impl<T> UntilStop<T> {
+    pub(super) fn new(body: agentyard_envd::Body, stop: CancellationToken, held: T) -> Self {
         Self {
             body,
             stop: Box::pin(stop.cancelled_owned()),
+            _held: held,
         }
     }
 }
 
-impl HttpBody for UntilStop {
+impl<T: Unpin> HttpBody for UntilStop<T> {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -135,10 +138,10 @@ mod tests {
     async fn an_endless_body_ends_with_the_server() {
         let stop = CancellationToken::new();
         let endless = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, BoxError>>());
-        let body = UntilStop::new(endless.boxed_unsync(), stop.clone());
+        let body = UntilStop::new(endless.boxed_unsync(), stop.clone(), ());
         stop.cancel();
         assert!(body.collect().await.is_err());
-        let body = UntilStop::new(agentyard_envd::full("said"), stop);
+        let body = UntilStop::new(agentyard_envd::full("said"), stop, ());
         assert_eq!(body.collect().await.unwrap().to_bytes(), "said");
     }
 }

@@ -11,6 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, StatusCode};
 use hyper::upgrade::OnUpgrade;
 
+use super::shares::Kind;
 use super::{Address, DataPlane, TurnedAway, headers};
 use crate::e2b::words::Fault;
 
@@ -34,11 +35,13 @@ impl DataPlane {
             sandboxes: &self.services.sandboxes,
             visit,
         };
-        let answer = upgrade::exchange(&sandbox, request, client)
+        let waiting = self.shares.take(visit.tenant(), Kind::Request)?;
+        let open = self.shares.take(visit.tenant(), Kind::Stream)?;
+        let answer = upgrade::exchange(&sandbox, request, client, open)
             .await
             .map_err(|error| Fault::unreachable(&visit.sandbox().to_string(), error.reason))?;
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Ok(self.outward(address, answer));
+            return self.outward(address, visit, answer, waiting);
         }
         let (mut head, _) = answer.into_parts();
         headers::from_sandbox(&mut head.headers, address);

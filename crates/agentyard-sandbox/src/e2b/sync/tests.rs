@@ -308,3 +308,30 @@ fn directories_in_directories_are_copied_once() {
     assert!(!copied[0].hides(Path::new(".venv/bin")) && !copied[0].hides(Path::new(".github")));
     assert!(copied[0].comes_back && !copied[1].comes_back);
 }
+
+#[test]
+fn a_name_without_end_is_not_read_to_its_end() {
+    struct Counted<'a>(&'a [u8], &'a std::cell::Cell<usize>);
+    impl io::Read for Counted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let read = self.0.read(buffer)?;
+            self.1.set(self.1.get() + read);
+            Ok(read)
+        }
+    }
+    let roomy = Bounds {
+        bytes: 1 << 30,
+        file_bytes: 1 << 30,
+    };
+    for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
+        let archive = hostile("x", kind, "", &vec![b'a'; 8 << 20], 0o644);
+        let (read, directory) = (std::cell::Cell::new(0), tempfile::tempdir().unwrap());
+        let root = File::open(directory.path()).unwrap();
+        let unpacked = unpack(root.as_fd(), Counted(&archive, &read), &listed(&["x"]), roomy);
+        assert!(
+            unpacked.is_err() && read.get() < 1 << 20,
+            "{kind:?} {}",
+            read.get()
+        );
+    }
+}

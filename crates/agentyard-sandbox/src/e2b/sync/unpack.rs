@@ -2,6 +2,7 @@
 //! be one that was asked for, what is made is made beneath the directory and through no link, and there is not more of it
 //! than there may be.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,6 +20,10 @@ use tar::{Archive, Entry, EntryType};
 
 use super::walk::{open_directory, stamp};
 use super::{Listed, Stamp, stays_below};
+
+/// How much an archive may say before what a file holds: headers, and names that do not fit into them. All of that is kept
+/// in memory.
+const HEAD_BYTES: u64 = 64 * 1024;
 
 /// The name of a file that is not whole yet.
 const UNFINISHED: &str = ".agentyard-incoming";
@@ -39,7 +44,11 @@ pub(in super::super) fn unpack(
     wanted: &BTreeMap<PathBuf, Listed>,
     bounds: Bounds,
 ) -> io::Result<BTreeMap<PathBuf, Stamp>> {
-    let mut archive = Archive::new(archive);
+    let ration = Cell::new(HEAD_BYTES);
+    let mut archive = Archive::new(Rationed {
+        archive,
+        ration: &ration,
+    });
     let mut placed = BTreeMap::new();
     let mut left = bounds.bytes;
     let mut seen = BTreeSet::new();
@@ -56,6 +65,7 @@ pub(in super::super) fn unpack(
             return Err(refused("is larger than it may be"));
         }
         left -= size;
+        ration.set(size.saturating_add(HEAD_BYTES));
         let parent = open_directory(root, path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().unwrap_or_default();
         match entry.header().entry_type() {
@@ -72,6 +82,22 @@ pub(in super::super) fn unpack(
         }
     }
     Ok(placed)
+}
+
+/// An archive of which no more can be read than it was given leave for.
+struct Rationed<'a, R> {
+    archive: R,
+    ration: &'a Cell<u64>,
+}
+
+impl<R: Read> Read for Rationed<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.archive.read(buffer)?;
+        let left = self.ration.get().checked_sub(read as u64);
+        self.ration
+            .set(left.ok_or_else(|| refused("has a name without end"))?);
+        Ok(read)
+    }
 }
 
 /// Removes what is at these paths, the lowest first. A directory that has something else in it stays. It blocks.

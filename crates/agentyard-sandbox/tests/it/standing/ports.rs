@@ -76,7 +76,7 @@ fn connected(standing: &Standing) -> DuplexStream {
         async move {
             assert!(upgrade::is_asked_for(request.headers()));
             let client = hyper::upgrade::on(&mut request);
-            upgrade::exchange(&standing, request.map(drop), client).await
+            upgrade::exchange(&standing, request.map(drop), client, ()).await
         }
     });
     tokio::spawn(async move {
@@ -128,6 +128,41 @@ async fn requests_for_another_port_reach_who_listens_there() {
     assert_eq!(answer.headers()["x-seen"], "content-length,host,x-mine");
     assert!(!answer.headers().contains_key("transfer-encoding"));
     assert_eq!(text(answer).await, "hello!");
+    standing.take_down().await;
+}
+
+/// Answers with a head of 100 kB.
+const TALKATIVE: &str = r#"
+import socket
+server = socket.create_server(('127.0.0.1', 0))
+print('at', server.getsockname()[1], flush=True)
+while True:
+    peer, _ = server.accept()
+    peer.recv(65536)
+    many = ''.join('X-%d: %s\r\n' % (number, 'a' * 1000) for number in range(90))
+    peer.sendall(('HTTP/1.1 200 OK\r\n' + many + 'Content-Length: 0\r\n\r\n').encode())
+    peer.close()
+"#;
+
+#[tokio::test]
+async fn a_head_without_end_costs_nobody_else_anything() {
+    let place = Place::new();
+    let standing = stand_up(&place).await;
+    let (port, _events) = serve(&place, &standing, TALKATIVE).await;
+    let answer = asked(&standing, port, full("hello")).await;
+    assert_eq!(answer.status(), StatusCode::BAD_GATEWAY);
+    assert!(text(answer).await.contains("head of its answer"));
+    for length in [10, 60, 90] {
+        let mut request = Request::get("/").header(PORT_HEADER, "1");
+        for number in 0..length {
+            request = request.header(format!("x-{number}"), "a".repeat(1000));
+        }
+        let answer = standing.exchange(request.body(full("")).unwrap()).await;
+        assert_eq!(answer.is_ok(), length <= 60, "{length}");
+    }
+    let health = Request::get("/health").body(full("")).unwrap();
+    let health = standing.exchange(health).await.unwrap();
+    assert_eq!(health.status(), StatusCode::NO_CONTENT);
     standing.take_down().await;
 }
 
