@@ -72,6 +72,26 @@ fn failures_are_told_as_the_clients_expect() {
 }
 
 #[test]
+fn tenants_are_apart() {
+    let scene = Scene::new();
+    let keys = [
+        ("ADMINISTRATOR_API_KEY", scene.administrator()),
+        ("OTHER_TENANT_API_KEY", scene.administrator_of_another_tenant()),
+    ];
+    scene.run(Client::BlockingPython, "tenants", &keys);
+    scene.run(Client::AsyncPython, "tenants", &keys);
+    let found = scene.json(&["audit", "search", "--json", "--limit", "100"]);
+    let rows = found["records"].as_array().unwrap_or_else(|| panic!("{found}"));
+    // What the other tenant made is in its own log.
+    let made = rows
+        .iter()
+        .filter(|row| row["action"] == "sandbox_create")
+        .count();
+    assert_eq!(made, 4, "{found}");
+    scene.end();
+}
+
+#[test]
 fn git_works_inside() {
     let scene = Scene::new();
     scene.drive("git", &Client::ALL);
