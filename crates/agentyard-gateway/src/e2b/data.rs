@@ -195,10 +195,12 @@ impl DataPlane {
     }
 
     fn too_large(&self) -> Fault {
-        let limit = self.max_upload_bytes / (1024 * 1024);
         Fault::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the request is larger than {limit} MiB. The limit is `e2b.max_upload_mb`"),
+            format!(
+                "the request is longer than {} bytes. The limit is `http.max_sandbox_upload_bytes`",
+                self.max_upload_bytes
+            ),
         )
     }
 }

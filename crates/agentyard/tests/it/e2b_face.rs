@@ -375,5 +375,10 @@ fn uploads_are_bounded() {
     ];
     let upload = |length: usize| yard.ask("POST /files?path=a", &headers, &"x".repeat(length));
     assert_eq!(upload(1000).status, 200);
-    assert_eq!(upload(1001).fault().0, 413);
+    let (status, message) = upload(1001).fault();
+    assert_eq!(status, 413);
+    assert!(
+        message.contains("1000 bytes") && message.contains("http.max_sandbox_upload_bytes"),
+        "{message}"
+    );
 }
