@@ -214,12 +214,33 @@ fn the_same_key_makes_the_same_sandbox() {
         let headers = [("X-API-KEY", &*yard.key), ("Idempotency-Key", "one-2")];
         yard.ask("POST /v2/sandboxes", &headers, &body.to_string())
     };
-    let first = create(&json!({ "templateID": "base" }));
+    let wish = json!({
+        "templateID": "base", "timeout": 120, "metadata": { "task": "1" }, "envVars": { "A": "1" },
+    });
+    let first = create(&wish);
     assert_eq!(first.status, 201, "{}", first.text());
-    let second = create(&json!({ "templateID": "base" }));
-    assert_eq!(second.json()["sandboxID"], first.json()["sandboxID"]);
-    let other = create(&json!({ "templateID": "base", "metadata": { "another": "one" } }));
-    assert_eq!(other.fault().0, 409);
+    let second = create(&wish);
+    assert_eq!(second.status, 201, "{}", second.text());
+    assert_eq!(second.json(), first.json());
+    for (field, value) in [
+        ("timeout", json!(121)),
+        ("metadata", json!({ "task": "2" })),
+        ("envVars", json!({ "A": "2" })),
+        ("templateID", json!("code-interpreter-v1")),
+        ("autoPause", json!(true)),
+        ("allow_internet_access", json!(false)),
+    ] {
+        let mut other = wish.clone();
+        other[field] = value;
+        let (status, message) = create(&other).fault();
+        assert_eq!(status, 409, "{field}: {message}");
+        assert!(message.contains("use a new key"), "{message}");
+    }
+    assert_eq!(
+        create(&wish).json(),
+        first.json(),
+        "a wish that was refused changes nothing"
+    );
 }
 
 #[test]
