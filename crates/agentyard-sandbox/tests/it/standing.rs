@@ -5,6 +5,7 @@ mod ports;
 mod processes;
 mod reach;
 mod server;
+mod signals;
 mod terminals;
 
 use std::fs::{self, File};
