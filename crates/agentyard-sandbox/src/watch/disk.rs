@@ -58,22 +58,20 @@ impl Disk {
         let began = self.began;
         let handle = tokio::runtime::Handle::try_current().ok()?;
         Some(handle.spawn_blocking(move || {
-            let mut seen = HashSet::new();
+            let mut walk = Walk::new(began, usize::MAX);
             let kept: u64 = writable
                 .iter()
-                .map(|directory| changed_bytes(directory, began, &mut seen, 0))
+                .map(|directory| walk.bytes_below(directory, 0))
                 .sum();
-            kept + deleted_bytes(root, &mut seen)
+            kept + deleted_bytes(root, &mut walk.seen)
         }))
     }
 }
 
-/// How many bytes on disk directories hold.
-pub(crate) fn held_bytes(directories: &[OwnedFd]) -> u64 {
-    let mut seen = Seen::new();
-    let held = directories
-        .iter()
-        .map(|directory| changed_bytes(directory, (i64::MIN, 0), &mut seen, 0));
+/// How many bytes on disk directories hold, as far as so many entries tell.
+pub(crate) fn held_bytes(directories: &[OwnedFd], most: usize) -> u64 {
+    let mut walk = Walk::new((i64::MIN, 0), most);
+    let held = directories.iter().map(|directory| walk.bytes_below(directory, 0));
     held.sum()
 }
 
@@ -83,32 +81,56 @@ fn free_bytes(directory: &OwnedFd) -> u64 {
 
 type Seen = HashSet<(u64, u64)>;
 
-/// The size of all files below a directory that were changed since. Links are not followed, nothing is opened but
-/// directories.
-fn changed_bytes(directory: &OwnedFd, since: Moment, seen: &mut Seen, depth: usize) -> u64 {
-    let Ok(entries) = Dir::read_from(directory) else {
-        return 0;
-    };
-    let mut sum = 0;
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if name == c"." || name == c".." {
-            continue;
-        }
-        let Ok(found) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
-            continue;
-        };
-        if (found.st_ctime, found.st_ctime_nsec) >= since && seen.insert((found.st_dev, found.st_ino)) {
-            sum += found.st_blocks.unsigned_abs() * BLOCK_BYTES;
-        }
-        if FileType::from_raw_mode(found.st_mode) == FileType::Directory && depth < MAX_DEPTH {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            if let Ok(below) = openat(directory, name, flags, Mode::empty()) {
-                sum += changed_bytes(&below, since, seen, depth + 1);
-            }
+/// A walk over directories. Links are not followed, nothing is opened but directories.
+struct Walk {
+    /// What was not changed since does not count.
+    since: Moment,
+    /// What was counted already.
+    seen: Seen,
+    /// How many entries may still be looked at.
+    left: usize,
+}
+
+impl Walk {
+    fn new(since: Moment, most: usize) -> Self {
+        Self {
+            since,
+            seen: Seen::new(),
+            left: most,
         }
     }
-    sum
+
+    /// The size of all files below a directory.
+    fn bytes_below(&mut self, directory: &OwnedFd, depth: usize) -> u64 {
+        let Ok(entries) = Dir::read_from(directory) else {
+            return 0;
+        };
+        let mut sum = 0;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            if self.left == 0 {
+                break;
+            }
+            self.left -= 1;
+            let Ok(found) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            let is_new = (found.st_ctime, found.st_ctime_nsec) >= self.since;
+            if is_new && self.seen.insert((found.st_dev, found.st_ino)) {
+                sum += found.st_blocks.unsigned_abs() * BLOCK_BYTES;
+            }
+            if FileType::from_raw_mode(found.st_mode) == FileType::Directory && depth < MAX_DEPTH {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                if let Ok(below) = openat(directory, name, flags, Mode::empty()) {
+                    sum += self.bytes_below(&below, depth + 1);
+                }
+            }
+        }
+        sum
+    }
 }
 
 /// The size of all files that have no name any more and are kept open.
@@ -147,10 +169,23 @@ mod tests {
         fs::hard_link(below.join("file"), place.path().join("again")).unwrap();
         std::os::unix::fs::symlink("/usr", place.path().join("elsewhere")).unwrap();
         let directory: OwnedFd = fs::File::open(place.path()).unwrap().into();
-        let measure = |seconds| changed_bytes(&directory, (seconds, 0), &mut Seen::new(), 0);
+        let measure = |seconds| Walk::new((seconds, 0), usize::MAX).bytes_below(&directory, 0);
         let size = measure(0);
         assert!((1 << 20..2 << 20).contains(&size), "{size}");
         assert_eq!(measure(i64::MAX), 0);
+    }
+
+    #[test]
+    fn no_more_entries_are_looked_at_than_was_said() {
+        let place = tempfile::tempdir().unwrap();
+        let below = place.path().join("below");
+        fs::create_dir(&below).unwrap();
+        for name in 0..10 {
+            fs::write(below.join(name.to_string()), vec![1; 1 << 20]).unwrap();
+        }
+        let directory: OwnedFd = fs::File::open(place.path()).unwrap().into();
+        let held = |most| held_bytes(std::slice::from_ref(&directory), most) >> 20;
+        assert_eq!([0, 1, 4, 11, 100].map(held), [0, 0, 3, 10, 10]);
     }
 
     #[test]
