@@ -222,6 +222,16 @@ fn every_step_is_in_the_audit_log_and_beside_the_workspaces() {
     ] {
         assert!(actions.contains(&action), "{action} is not among {actions:?}");
     }
+    let targets: Vec<&str> = rows.iter().filter_map(|row| row["target"].as_str()).collect();
+    for what in [
+        "echo started",
+        "write note",
+        "make directory below",
+        "python: 1 + 1",
+    ] {
+        let target = format!("{id}: {what}");
+        assert!(targets.contains(&&*target), "{target} is not among {targets:?}");
+    }
     assert!(scene.say(&["audit", "verify"]).contains("whole"));
     scene.say(&["sandbox", "kill", id]);
     scene.end();
