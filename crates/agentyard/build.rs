@@ -5,6 +5,7 @@
     reason = "cargo tells a build script everything by variables, and only a program knows the version of the C library"
 )]
 
+use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
@@ -14,7 +15,7 @@ const START_ORDER: &str = "start-order.txt";
 /// The first glibc whose loader reads packed relocations.
 const READS_PACKED: (u32, u32) = (2, 36);
 
-fn main() {
+fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={START_ORDER}");
     // Two megabytes of relocations become a few kilobytes. The loader reads them all at every start, and a sandbox is two
@@ -25,12 +26,13 @@ fn main() {
     // The kernel maps 64 kB around each place that is read. What a start runs is a small part of the binary, scattered
     // all over it; next to each other it is mapped without the rest.
     if is("PROFILE", "release") && links_with_lld() {
-        let directory = std::env::var("OUT_DIR").expect("cargo sets it");
+        let directory = std::env::var("OUT_DIR")?;
         let script = Path::new(&directory).join("start-order.ld");
-        let functions = std::fs::read_to_string(START_ORDER).expect("the list is in the repository");
-        std::fs::write(&script, linker_script(&functions)).expect("cargo's own directory can be written");
+        let functions = std::fs::read_to_string(START_ORDER)?;
+        std::fs::write(&script, linker_script(&functions))?;
         println!("cargo::rustc-link-arg-bins=-T{}", script.display());
     }
+    Ok(())
 }
 
 /// Adds to the linker's own layout.

@@ -11,6 +11,7 @@ mod interpreter;
 mod ports;
 mod processes;
 mod routes;
+mod signals;
 mod streams;
 mod user;
 
@@ -75,6 +76,7 @@ pub fn serve(home: PathBuf) -> io::Result<()> {
 }
 
 async fn serve_at(socket: OwnedFd, home: PathBuf) -> io::Result<()> {
+    signals::ignore_alone();
     files::outlive_long_files()?;
     let socket = StdUnixStream::from(socket);
     socket.set_nonblocking(true)?;

@@ -8,6 +8,19 @@ use serde::{Deserialize, Serialize};
 /// The path of its calls: `/filesystem.Filesystem/Stat`.
 pub const SERVICE: &str = "filesystem.Filesystem";
 
+/// A value in the query of `/files`: the first of this name. Which file is meant is its `path`, unless the files are named
+/// one by one in the body.
+#[must_use]
+pub fn parameter(query: &str, wanted: &str) -> Option<String> {
+    let value = query.split('&').find_map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (name == wanted).then_some(value)
+    })?;
+    let spaced = value.replace('+', " ");
+    let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy();
+    Some(decoded.into_owned())
+}
+
 /// `Stat` and `MakeDir`, which answer with an [`EntryResponse`], and `Remove`, which answers with nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

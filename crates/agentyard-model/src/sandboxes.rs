@@ -5,6 +5,7 @@ mod ids;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,8 +149,8 @@ pub struct NewSandbox {
     pub network: SandboxNetwork,
     /// Where its files are going to be.
     pub keeper: String,
-    /// When its time is up.
-    pub ends_at: Timestamp,
+    /// How long it is to stay.
+    pub timeout: Duration,
     /// By what its owner would recognise it when it asks again.
     pub idempotency_key: Option<String>,
     /// How many of its tenant may be there at once.

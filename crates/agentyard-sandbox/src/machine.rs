@@ -3,6 +3,7 @@
 mod bubblewrap;
 mod cgroups;
 mod finding;
+mod freezer;
 mod overlayfs;
 mod podman;
 pub(crate) mod probe;

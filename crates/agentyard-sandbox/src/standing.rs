@@ -2,6 +2,7 @@
 //! whoever may ask, until it is taken down.
 
 mod held;
+mod scales;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use http::Request;
 use crate::command::{CommandError, EndCause, Limits, Mount, Network};
 use crate::egress::InvalidEgress;
 use crate::sandbox::Awaited;
-pub(crate) use held::{Held, end_of, with_disk};
+pub(crate) use held::{Held, end_of};
+pub(crate) use scales::Scales;
 
 /// Where the home directory is, and whose.
 pub const STANDING_HOME: &str = "/home/user";

@@ -7,6 +7,7 @@ pub mod databases;
 mod platform;
 mod repository;
 pub mod sandbox_suite;
+mod tenants;
 
 pub use agentyard_sandbox::lead;
 
@@ -22,3 +23,4 @@ pub use platform::{
     TestPlatform, daemon, environment_settings, run_settings, sandbox_settings, sandboxed_run_settings,
 };
 pub use repository::{TestRepository, git_in};
+pub use tenants::{add_administrator, add_tenant};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentyard_git::{Git, GitSettings, Identity, Roots, TreeOwner, TreeSettings};
-use agentyard_model::{AuditEvent, Caller, Clock, TenantId, Timestamp};
+use agentyard_model::{Clock, TenantId, Timestamp};
 use agentyard_sandbox::{
     Bubblewrap, BubblewrapSettings, DaemonProgram, Host, Interpreters, LeaderProgram, Limits, Machine,
     MachineContext, Network, SANDBOX_USER,
@@ -223,15 +223,7 @@ impl TestPlatform {
     /// # Panics
     /// When it cannot be made.
     pub async fn add_tenant(&self, name: &str) -> TenantId {
-        let name = name.parse().expect("a tenant's name");
-        self.store
-            .tenants()
-            .create(&name, |tenant| {
-                AuditEvent::done(&Caller::local(), "tenant_create", tenant.id)
-            })
-            .await
-            .expect("a new tenant")
-            .id
+        crate::add_tenant(&self.store, name).await
     }
 }
 

@@ -6,6 +6,7 @@ mod data_directory;
 mod disk;
 mod limits;
 mod sandbox;
+mod standing;
 mod table;
 mod workspaces;
 
@@ -84,16 +85,19 @@ pub(crate) fn examine(examination: &Examination<'_>) -> Report {
         let tools = machine.tools();
         (isolation.join().unwrap_or_default(), tools)
     });
-    let workspaces = workspaces::look(
-        examination.workspaces,
-        examination.trial.as_ref(),
-        &work_place,
-        &isolation,
-    );
+    let views = workspaces::views(examination.workspaces, examination.trial.as_ref(), &work_place);
+    let reflink = isolation.iter().find(|finding| finding.what == "reflink");
+    let workspaces = workspaces::look(examination.workspaces.way, views.clone(), reflink);
+    let means = standing::Means {
+        views: &views,
+        reflink,
+        freezer: Machine::freezer,
+    };
+    let standing = standing::look(&examination.sandbox, &means);
     let needed = [machine.git(), database(&examination.database), data_directory];
     let helpful = [confinement::look(examination.environment)]
         .into_iter()
-        .chain([workspaces, sandbox::look(&examination.sandbox)])
+        .chain([workspaces, sandbox::look(&examination.sandbox), standing])
         .chain(isolation)
         .chain(tools)
         .chain([

@@ -30,7 +30,7 @@ use crate::connect::{Code, Fault};
 use crate::exchange::{Body, full};
 use crate::filesystem::{
     Changes, EntryResponse, ListRequest, ListResponse, MoveRequest, PathRequest, WatchEvent, WatchRequest,
-    Watcher,
+    Watcher, parameter,
 };
 use paths::resolved;
 
@@ -103,17 +103,6 @@ fn path_of(daemon: &Daemon, address: &Uri) -> Result<Option<PathBuf>, Fault> {
         .filter(|path| !path.is_empty())
         .map(|path| resolved(&daemon.home, &path))
         .transpose()
-}
-
-/// The first value of this name.
-fn parameter(query: &str, wanted: &str) -> Option<String> {
-    let value = query.split('&').find_map(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (name == wanted).then_some(value)
-    })?;
-    let spaced = value.replace('+', " ");
-    let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy();
-    Some(decoded.into_owned())
 }
 
 /// How `/files` tells of a failure: other than calls do, with a number.

@@ -48,7 +48,7 @@ pub(super) struct SandboxCreateInput {
     deny_out: Vec<String>,
     /// Whether its ports answer without a token.
     public_traffic: Option<bool>,
-    /// The same key within an hour gives the same sandbox.
+    /// The same request and key within an hour give the same sandbox.
     idempotency_key: Option<String>,
 }
 

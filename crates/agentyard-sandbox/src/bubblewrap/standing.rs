@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
@@ -18,7 +17,7 @@ use crate::command::{Access, Command, CommandError, EndCause, Limits, Mount};
 use crate::egress::{Egress, check_reach};
 use crate::leader::Led;
 use crate::sandbox::Awaited;
-use crate::standing::{Held, Load, Reach, STANDING_HOME, Site, Standing, end_of, invalid_reach, with_disk};
+use crate::standing::{Held, Load, Reach, STANDING_HOME, Scales, Site, Standing, end_of, invalid_reach};
 
 /// Where the daemon's program is inside.
 pub(crate) const DAEMON: &str = "/run/agentyard";
@@ -74,13 +73,13 @@ impl Inner {
             .daemon
             .command(site)
             .map_err(CommandError::Prepare)?;
-        let directories = Arc::new(writable(&command.mounts).map_err(CommandError::Prepare)?);
+        let scales = Scales::new(writable(&command.mounts).map_err(CommandError::Prepare)?);
         let mut led = self
             .started_with(command, Role::Daemon, Some(theirs.into()), way_out)
             .await?;
         led.sandboxed().await?;
         let connection = connected(ours).await.map_err(CommandError::Prepare)?;
-        Ok(Standing::held(connection, Daemon { led, directories }))
+        Ok(Standing::held(connection, Daemon { led, scales }))
     }
 
     /// The way out of a sandbox that stays. It is there even if it leads nowhere yet: that may change.
@@ -104,7 +103,7 @@ async fn connected(socket: StdUnixStream) -> io::Result<Http2> {
 #[derive(Debug)]
 struct Daemon {
     led: Led,
-    directories: Arc<Vec<OwnedFd>>,
+    scales: Arc<Scales>,
 }
 
 impl Held for Daemon {
@@ -127,7 +126,7 @@ impl Held for Daemon {
 
     fn load(&mut self) -> Awaited<'static, Load> {
         let load = self.led.confinement().load();
-        Box::pin(with_disk(load, Arc::clone(&self.directories)))
+        Box::pin(Arc::clone(&self.scales).added_to(load))
     }
 
     fn set_reach(&mut self, reach: &Reach) -> Result<(), CommandError> {

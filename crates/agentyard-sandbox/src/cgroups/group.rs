@@ -136,10 +136,15 @@ impl Group {
         (used, statistics.and_then(|text| value_of(&text, cache)))
     }
 
+    /// Whether the kernel can stop all members at once.
+    pub(crate) fn can_freeze(&self) -> bool {
+        self.freezer().is_some()
+    }
+
     /// Tells the kernel to stop all members where they are. Whether it has is told by [`Group::is_frozen`]. False where
     /// there is no group that can.
     pub(crate) fn freeze(&self) -> io::Result<bool> {
-        if self.freezer().is_none() {
+        if !self.can_freeze() {
             return Ok(false);
         }
         if self.is_version_2 {

@@ -103,7 +103,7 @@ impl Layout {
             .iter()
             .map(|(name, ..)| open(&place.join(name)))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(with_rights(|| held_bytes(&opened)))
+        Ok(with_rights(|| held_bytes(&opened, usize::MAX)))
     }
 
     /// Makes a directory aside, with what is to be in it. When that fails, nothing of it stays.

@@ -147,16 +147,23 @@ impl Service {
             let Some(id) = container["Id"].as_str().filter(|_| is_gone(server)) else {
                 continue;
             };
-            match self
-                .api
-                .delete(&format!("/containers/{id}?force=true&v=true"))
-                .await
-            {
-                Err(error) if !error.is_missing() => return Err(error),
-                _ => {}
-            }
+            self.remove(id).await?;
         }
         Ok(())
+    }
+
+    /// Removes a container. Where its server has died just now, podman may still be busy with its end, and then refuses.
+    async fn remove(&self, id: &str) -> Result<(), ApiError> {
+        let path = format!("/containers/{id}?force=true&v=true&timeout=0");
+        let started = tokio::time::Instant::now();
+        loop {
+            match self.api.delete(&path).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_missing() => return Ok(()),
+                Err(error) if started.elapsed() > PATIENCE => return Err(error),
+                Err(_) => tokio::time::sleep(INTERVAL).await,
+            }
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use super::{Circumstances, ImageName, Podman, api};
 use crate::command::{Access, CommandError, EndCause, Event, Mount, Network};
 use crate::egress::check_reach;
 use crate::sandbox::Awaited;
-use crate::standing::{Held, Load, Reach, Site, Standing, end_of, invalid_reach, with_disk};
+use crate::standing::{Held, Load, Reach, Scales, Site, Standing, end_of, invalid_reach};
 
 /// How long a daemon may take to come.
 const ARRIVAL: Duration = Duration::from_secs(60);
@@ -46,7 +45,7 @@ impl Podman {
         command
             .mounts
             .push(meeting.mount().map_err(CommandError::Prepare)?);
-        let directories = Arc::new(writable(&command.mounts)?);
+        let scales = Scales::new(writable(&command.mounts)?);
         let circumstances = Circumstances {
             image: &image,
             runs: &runs,
@@ -56,13 +55,7 @@ impl Podman {
         };
         let mut contained = podman.begin(&service, command, circumstances).await?;
         let connection = meeting.arrival(&mut contained, &podman.settings.image).await?;
-        Ok(Standing::held(
-            connection,
-            Daemon {
-                contained,
-                directories,
-            },
-        ))
+        Ok(Standing::held(connection, Daemon { contained, scales }))
     }
 
     /// The same podman with the image that a sandbox is made from.
@@ -157,7 +150,7 @@ fn cannot_run(image: &ImageName, words: &str) -> CommandError {
 /// A daemon in its container.
 struct Daemon {
     contained: Contained,
-    directories: Arc<Vec<OwnedFd>>,
+    scales: Arc<Scales>,
 }
 
 impl Held for Daemon {
@@ -181,7 +174,7 @@ impl Held for Daemon {
 
     fn load(&mut self) -> Awaited<'static, Load> {
         let load = self.contained.load();
-        Box::pin(with_disk(load, Arc::clone(&self.directories)))
+        Box::pin(Arc::clone(&self.scales).added_to(load))
     }
 
     fn set_reach(&mut self, reach: &Reach) -> Result<(), CommandError> {

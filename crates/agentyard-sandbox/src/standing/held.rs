@@ -1,8 +1,5 @@
 //! A sandbox of this machine that stays, and the task that looks after it.
 
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-
 use agentyard_envd::{Body, Exchange, Exchanged, Http2};
 use http::Request;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -10,7 +7,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::{Load, Reach, Standing, Stands};
 use crate::command::{CommandError, EndCause, Event};
 use crate::sandbox::{Awaited, Process};
-use crate::watch::held_bytes;
 
 /// What is in such a sandbox, in one of the ways. One task has it to itself.
 pub(crate) trait Held: Send + 'static {
@@ -33,15 +29,6 @@ pub(crate) async fn end_of(daemon: &mut dyn Process) -> EndCause {
             Ok(Event::Ended(exit)) => return exit.cause,
             Err(_) => return EndCause::Itself,
         }
-    }
-}
-
-/// A load with what these directories hold, which takes a while to find out.
-pub(crate) async fn with_disk(load: Load, directories: Arc<Vec<OwnedFd>>) -> Load {
-    let held = tokio::task::spawn_blocking(move || held_bytes(&directories)).await;
-    Load {
-        disk_bytes: held.ok(),
-        ..load
     }
 }
 

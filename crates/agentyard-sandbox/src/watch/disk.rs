@@ -64,26 +64,16 @@ impl Disk {
         let began = self.began;
         let handle = tokio::runtime::Handle::try_current().ok()?;
         Some(handle.spawn_blocking(move || {
-            let mut seen = HashSet::new();
-            let kept = changed_in_all(&writable, began, &mut seen);
-            kept.saturating_add(deleted_bytes(root, &mut seen))
+            let mut walk = Walk::new(began, usize::MAX);
+            let kept = walk.bytes_in_all(&writable);
+            kept.saturating_add(deleted_bytes(root, &mut walk.seen))
         }))
     }
 }
 
-/// How many bytes on disk directories hold.
-pub(crate) fn held_bytes(directories: &[OwnedFd]) -> u64 {
-    changed_in_all(directories, (i64::MIN, 0), &mut Seen::new())
-}
-
-fn changed_in_all(directories: &[OwnedFd], since: Moment, seen: &mut Seen) -> u64 {
-    // A view over layers is a descriptor that can only be opened anew, and not read.
-    let opened = directories
-        .iter()
-        .filter_map(|directory| open_directory(directory, c"."));
-    opened
-        .map(|directory| changed_bytes(&directory, since, seen, 0))
-        .fold(0, u64::saturating_add)
+/// How many bytes on disk directories hold, as far as so many entries tell.
+pub(crate) fn held_bytes(directories: &[OwnedFd], most: usize) -> u64 {
+    Walk::new((i64::MIN, 0), most).bytes_in_all(directories)
 }
 
 fn open_directory(parent: &OwnedFd, name: &CStr) -> Option<OwnedFd> {
@@ -103,35 +93,70 @@ fn free(directory: &OwnedFd) -> [u64; 2] {
 
 type Seen = HashSet<(u64, u64)>;
 
-/// The size of all files below a directory that were changed since. Links are not followed, nothing is opened but
-/// directories.
-fn changed_bytes(directory: &OwnedFd, since: Moment, seen: &mut Seen, depth: usize) -> u64 {
-    let Ok(entries) = Dir::read_from(directory) else {
-        return 0;
-    };
-    let mut sum = 0_u64;
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if name == c"." || name == c".." {
-            continue;
-        }
-        let Ok(found) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
-            continue;
-        };
-        if (found.st_ctime, found.st_ctime_nsec) >= since && seen.insert((found.st_dev, found.st_ino)) {
-            let held = (found.st_blocks.unsigned_abs() * BLOCK_BYTES).max(FILE_BYTES);
-            sum = sum.saturating_add(held);
-        }
-        if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
-            if depth == MAX_DEPTH {
-                return u64::MAX;
-            }
-            if let Some(below) = open_directory(directory, name) {
-                sum = sum.saturating_add(changed_bytes(&below, since, seen, depth + 1));
-            }
+/// A walk over directories. Links are not followed, nothing is opened but directories.
+struct Walk {
+    /// What was not changed since does not count.
+    since: Moment,
+    /// What was counted already.
+    seen: Seen,
+    /// How many entries may still be looked at.
+    left: usize,
+}
+
+impl Walk {
+    fn new(since: Moment, most: usize) -> Self {
+        Self {
+            since,
+            seen: Seen::new(),
+            left: most,
         }
     }
-    sum
+
+    /// The size of all files in some directories.
+    fn bytes_in_all(&mut self, directories: &[OwnedFd]) -> u64 {
+        // A view over layers is a descriptor that can only be opened anew, and not read.
+        let opened = directories
+            .iter()
+            .filter_map(|directory| open_directory(directory, c"."));
+        opened
+            .map(|directory| self.bytes_below(&directory, 0))
+            .fold(0, u64::saturating_add)
+    }
+
+    /// The size of all files below a directory. What is nested too deep to be looked at is taken for too much.
+    fn bytes_below(&mut self, directory: &OwnedFd, depth: usize) -> u64 {
+        let Ok(entries) = Dir::read_from(directory) else {
+            return 0;
+        };
+        let mut sum = 0_u64;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            if self.left == 0 {
+                break;
+            }
+            self.left -= 1;
+            let Ok(found) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            let is_new = (found.st_ctime, found.st_ctime_nsec) >= self.since;
+            if is_new && self.seen.insert((found.st_dev, found.st_ino)) {
+                let held = (found.st_blocks.unsigned_abs() * BLOCK_BYTES).max(FILE_BYTES);
+                sum = sum.saturating_add(held);
+            }
+            if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+                if depth == MAX_DEPTH {
+                    return u64::MAX;
+                }
+                if let Some(below) = open_directory(directory, name) {
+                    sum = sum.saturating_add(self.bytes_below(&below, depth + 1));
+                }
+            }
+        }
+        sum
+    }
 }
 
 /// The size of all files that have no name any more and are kept open.
@@ -170,7 +195,7 @@ mod tests {
         fs::hard_link(below.join("file"), place.path().join("again")).unwrap();
         std::os::unix::fs::symlink("/usr", place.path().join("elsewhere")).unwrap();
         let directory: OwnedFd = fs::File::open(place.path()).unwrap().into();
-        let measure = |seconds| changed_bytes(&directory, (seconds, 0), &mut Seen::new(), 0);
+        let measure = |seconds| Walk::new((seconds, 0), usize::MAX).bytes_below(&directory, 0);
         let size = measure(0);
         assert!((1 << 20..2 << 20).contains(&size), "{size}");
         for number in 0..1000 {
@@ -182,7 +207,7 @@ mod tests {
         );
         assert_eq!(measure(i64::MAX), 0);
         let unread = rustix::fs::open(place.path(), OFlags::PATH, Mode::empty()).unwrap();
-        assert_eq!(held_bytes(&[unread]), measure(0));
+        assert_eq!(held_bytes(&[unread], usize::MAX), measure(0));
     }
 
     #[test]
@@ -194,7 +219,20 @@ mod tests {
             path.push("d");
             fs::create_dir(&path).unwrap();
         }
-        assert_eq!(held_bytes(&[directory]), u64::MAX);
+        assert_eq!(held_bytes(&[directory], usize::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn no_more_entries_are_looked_at_than_was_said() {
+        let place = tempfile::tempdir().unwrap();
+        let below = place.path().join("below");
+        fs::create_dir(&below).unwrap();
+        for name in 0..10 {
+            fs::write(below.join(name.to_string()), vec![1; 1 << 20]).unwrap();
+        }
+        let directory: OwnedFd = fs::File::open(place.path()).unwrap().into();
+        let held = |most| held_bytes(std::slice::from_ref(&directory), most) >> 20;
+        assert_eq!([0, 1, 4, 11, 100].map(held), [0, 0, 3, 10, 10]);
     }
 
     #[test]

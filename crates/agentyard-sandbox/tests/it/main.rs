@@ -22,6 +22,7 @@ mod standing;
 mod standing_files;
 mod suite;
 mod support;
+mod victims;
 
 /// The program that leads commands in these tests. Run as a test, it has nobody at its standard input, and ends.
 #[test]

@@ -115,7 +115,7 @@ impl Sandboxes {
             lifecycle: plan.lifecycle,
             network: plan.network,
             keeper: yard.keeper.clone(),
-            ends_at: self.0.parts.clock.now().after(plan.timeout),
+            timeout: plan.timeout,
             idempotency_key: plan.idempotency_key,
             most_of_tenant: settings.most_of_tenant,
             most: settings.most,

@@ -1,26 +1,22 @@
 //! What is done in a sandbox from outside is written down: programs that are started, code that is run, files that are
 //! changed. What programs then do inside is not seen.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
+mod reading_ahead;
 
-use agentyard_envd::connect::{Frame, Frames};
+use agentyard_envd::filesystem::{MoveRequest, PathRequest, parameter};
 use agentyard_envd::process::StartRequest;
 use agentyard_envd::{Body, ENVD_PORT, INTERPRETER_PORT};
 use agentyard_model::AuditEvent;
-use bytes::{Bytes, BytesMut};
 use http::{Method, Request};
-use http_body_util::BodyExt as _;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::kept::Kept;
 use super::{Sandboxes, Visit};
 use crate::error::{Error, ErrorKind, Result};
 use crate::masking::Mask;
 
-/// The longest description of a program to be started. The kernel would start none with more.
-const MAX_START_BYTES: usize = 2 * 1024 * 1024;
-
-/// How much of a command or path is written down.
+/// How much of a command, a path or code is written down.
 const MAX_SHOWN: usize = 500;
 
 /// A request whose effect is about to be written down.
@@ -29,27 +25,32 @@ pub(super) struct Recorded {
     pub(super) event: Option<AuditEvent>,
 }
 
-/// What a request is about.
+/// What a request does that is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A program is started.
+enum Deed {
     Start,
-    /// Code is run.
-    Code,
-    /// A file is written.
+    RunCode,
     Write,
-    /// Files are changed otherwise, by the call of this name.
-    Change(&'static str),
-    /// Nothing that is written down.
-    Other,
+    MakeDirectory,
+    Move,
+    Remove,
+}
+
+/// Code that is to be run, as far as it is written down.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Code {
+    code: String,
+    context_id: Option<String>,
+    language: Option<String>,
 }
 
 impl Sandboxes {
     /// Looks at a request, and says what is to be written down of it.
     ///
     /// # Errors
-    /// When it describes a program at too great a length, breaks off, may not be made with the token that it came with,
-    /// or is written so that one cannot tell what it asks for.
+    /// When it describes what is to be done at too great a length, breaks off, may not be made with the token that it came
+    /// with, or is written so that one cannot tell what it asks for.
     pub(super) async fn recorded(
         &self,
         visit: &Visit,
@@ -59,37 +60,39 @@ impl Sandboxes {
         let id = visit.row.id;
         let path = request.uri().path();
         if [ENVD_PORT, INTERPRETER_PORT].contains(&visit.port) && !is_plain(path) {
+            let shown = cut(path, &Mask::nothing());
             return Err(Error::invalid(format!(
-                "there is no call `{}` in the sandbox {id}",
-                cut(path)
+                "there is no call `{shown}` in the sandbox {id}"
             )));
         }
-        let done = |action, target: String| Some(AuditEvent::done(&visit.owner, action, target));
-        let event = match kind(visit.port, request.method(), path) {
-            Kind::Other => None,
+        let Some(deed) = Deed::of(visit.port, request.method(), path) else {
+            return Ok(Recorded { request, event: None });
+        };
+        let (request, message) = match deed {
             // Who may look at what listens in a sandbox may not run anything there.
-            Kind::Code if !visit.opens_all => {
+            Deed::RunCode if !visit.opens_all => {
                 return Err(Error::new(
                     ErrorKind::Unauthenticated,
                     format!("running code in the sandbox {id} needs its access token"),
                 )
                 .hint("send it in the header `X-Access-Token`; sandbox_connect gives it"));
             }
-            Kind::Code => done("sandbox_run_code", id.to_string()),
-            Kind::Write => {
-                let query = request.uri().query().unwrap_or_default();
-                done("sandbox_file_change", format!("{id}: write {}", cut(query)))
+            Deed::Start => reading_ahead::first_message(request).await?,
+            Deed::Write => {
+                let query = request.uri().query().unwrap_or_default().to_owned();
+                (request, query.into())
             }
-            Kind::Change(call) => done("sandbox_file_change", format!("{id}: {call}")),
-            Kind::Start => {
-                let mask = kept.map_or_else(Mask::nothing, Kept::mask);
-                let (request, command) = peek(request).await?;
-                let command = command.as_ref().map_or_else(String::new, |it| shown(it, &mask));
-                let event = done("sandbox_process_start", format!("{id}: {command}"));
-                return Ok(Recorded { request, event });
+            Deed::RunCode | Deed::MakeDirectory | Deed::Move | Deed::Remove => {
+                reading_ahead::whole(request).await?
             }
         };
-        Ok(Recorded { request, event })
+        let mask = kept.map_or_else(Mask::nothing, Kept::mask);
+        let target = format!("{}: {}", visit.row.id, cut(&deed.told(&message), &mask));
+        let event = AuditEvent::done(&visit.owner, deed.action(), target);
+        Ok(Recorded {
+            request,
+            event: Some(event),
+        })
     }
 }
 
@@ -100,105 +103,101 @@ fn is_plain(path: &str) -> bool {
     path == "/" || words.all(|word| !word.is_empty() && !word.contains('%') && word != "." && word != "..")
 }
 
-/// Whichever method it comes by, for whoever answers may not mind.
-fn kind(port: u16, method: &Method, path: &str) -> Kind {
-    match (port, path) {
-        (ENVD_PORT, "/process.Process/Start") => Kind::Start,
-        (ENVD_PORT, "/files") if [Method::GET, Method::HEAD].contains(method) => Kind::Other,
-        (ENVD_PORT, "/files") => Kind::Write,
-        (ENVD_PORT, "/filesystem.Filesystem/MakeDir") => Kind::Change("make directory"),
-        (ENVD_PORT, "/filesystem.Filesystem/Move") => Kind::Change("move"),
-        (ENVD_PORT, "/filesystem.Filesystem/Remove") => Kind::Change("remove"),
-        (INTERPRETER_PORT, "/execute") => Kind::Code,
-        _ => Kind::Other,
-    }
-}
-
-/// Reads the first message of a stream, and puts it back. What cannot be read is for whoever answers to refuse.
-async fn peek(request: Request<Body>) -> Result<(Request<Body>, Option<StartRequest>)> {
-    let (head, mut body) = request.into_parts();
-    let (mut read, mut frames) = (BytesMut::new(), Frames::default());
-    let message = loop {
-        match frames.next_frame() {
-            Ok(Some(Frame::Message(message))) => break Some(message),
-            Ok(Some(Frame::End(_))) | Err(_) => break None,
-            Ok(None) => {}
+impl Deed {
+    /// Whichever method it comes by, for whoever answers may not mind.
+    fn of(port: u16, method: &Method, path: &str) -> Option<Self> {
+        match (port, path) {
+            (ENVD_PORT, "/process.Process/Start") => Some(Self::Start),
+            (ENVD_PORT, "/files") if [Method::GET, Method::HEAD].contains(method) => None,
+            (ENVD_PORT, "/files") => Some(Self::Write),
+            (ENVD_PORT, "/filesystem.Filesystem/MakeDir") => Some(Self::MakeDirectory),
+            (ENVD_PORT, "/filesystem.Filesystem/Move") => Some(Self::Move),
+            (ENVD_PORT, "/filesystem.Filesystem/Remove") => Some(Self::Remove),
+            (INTERPRETER_PORT, "/execute") => Some(Self::RunCode),
+            _ => None,
         }
-        match body.frame().await {
-            None => break None,
-            Some(Err(error)) => {
-                return Err(Error::new(
-                    ErrorKind::Unavailable,
-                    format!("the request broke off: {error}"),
-                ));
+    }
+
+    /// What it is called in the log.
+    fn action(self) -> &'static str {
+        match self {
+            Self::Start => "sandbox_process_start",
+            Self::RunCode => "sandbox_run_code",
+            Self::Write | Self::MakeDirectory | Self::Move | Self::Remove => "sandbox_file_change",
+        }
+    }
+
+    /// What is done to what, as the request's message says, which for a file that is written is its query. What cannot
+    /// be read is for whoever answers to refuse.
+    fn told(self, message: &[u8]) -> String {
+        match self {
+            Self::Start => typed(&read(message)),
+            Self::RunCode => {
+                let Code {
+                    code,
+                    context_id,
+                    language,
+                } = read(message);
+                let place = context_id.map(|id| format!("context {id}"));
+                let place = place.or(language).unwrap_or_else(|| "python".to_owned());
+                format!("{place}: {code}")
             }
-            Some(Ok(frame)) => {
-                let Some(data) = frame.data_ref() else { continue };
-                if read.len() + data.len() > MAX_START_BYTES {
-                    return Err(Error::new(
-                        ErrorKind::LimitExceeded,
-                        format!(
-                            "the program to be started is described in more than {MAX_START_BYTES} bytes"
-                        ),
-                    ));
+            Self::Write => {
+                let path = parameter(&String::from_utf8_lossy(message), "path");
+                match path.filter(|path| !path.is_empty()) {
+                    Some(path) => format!("write {path}"),
+                    None => "write files that the request names one by one".to_owned(),
                 }
-                read.extend_from_slice(data);
-                frames.push(data);
+            }
+            Self::MakeDirectory => format!("make directory {}", read::<PathRequest>(message).path),
+            Self::Remove => format!("remove {}", read::<PathRequest>(message).path),
+            Self::Move => {
+                let MoveRequest { source, destination } = read(message);
+                format!("move {source} to {destination}")
             }
         }
-    };
-    let command = message.and_then(|message| serde_json::from_slice(&message).ok());
-    let body = Body::new(Peeked {
-        first: Some(read.freeze()).filter(|read| !read.is_empty()),
-        rest: body,
-    });
-    Ok((Request::from_parts(head, body), command))
-}
-
-/// A body of which the beginning was read.
-struct Peeked {
-    first: Option<Bytes>,
-    rest: Body,
-}
-
-impl http_body::Body for Peeked {
-    type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
-        match self.first.take() {
-            Some(first) => Poll::Ready(Some(Ok(http_body::Frame::data(first)))),
-            None => Pin::new(&mut self.rest).poll_frame(context),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.first.is_none() && self.rest.is_end_stream()
     }
 }
 
-/// A command as it stands in the log: masked, without control characters, and cut.
+/// What a message says, or nothing.
+fn read<T: DeserializeOwned + Default>(message: &[u8]) -> T {
+    serde_json::from_slice(message).unwrap_or_default()
+}
+
+/// A command as it stands in the log.
 pub(super) fn shown(request: &StartRequest, mask: &Mask) -> String {
+    cut(&typed(request), mask)
+}
+
+fn typed(request: &StartRequest) -> String {
     let process = &request.process;
-    let mut words: Vec<&str> = std::iter::once(&process.cmd)
+    let words: Vec<&str> = std::iter::once(&process.cmd)
         .chain(&process.args)
         .map(String::as_str)
         .collect();
     // Most clients let a shell run what was typed, which is what tells something.
-    if let ["/bin/bash", "-l", "-c", typed] = words[..] {
-        words = vec![typed];
+    match words[..] {
+        ["/bin/bash", "-l", "-c", typed] => typed.to_owned(),
+        _ => words.join(" "),
     }
-    // More than is shown in the end, since masking may make it shorter; all of it could be long.
-    let text: String = words.join(" ").chars().take(4 * MAX_SHOWN).collect();
-    cut(&mask.text(&text))
 }
 
-fn cut(text: &str) -> String {
-    let mut shown: String = text.escape_debug().take(MAX_SHOWN).collect();
-    if shown.len() < text.len() {
+/// The beginning of a text, masked and without control characters.
+fn cut(text: &str, mask: &Mask) -> String {
+    let (mut masking, mut masked) = (mask.stream(), String::new());
+    let mut characters = text.chars();
+    // What may be the beginning of a secret is held back, so none shows in part where the text is cut.
+    while masked.chars().count() <= MAX_SHOWN {
+        let piece: String = characters.by_ref().take(MAX_SHOWN).collect();
+        if piece.is_empty() {
+            masked.push_str(&masking.finish());
+            break;
+        }
+        masked.push_str(&masking.push(&piece));
+    }
+    let mut escaped = masked.escape_debug();
+    let mut shown: String = escaped.by_ref().take(MAX_SHOWN).collect();
+    if escaped.next().is_some() {
         shown.push('…');
     }
     shown
@@ -206,9 +205,7 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use agentyard_envd::connect::message_frame;
     use agentyard_envd::process::Config;
-    use agentyard_envd::{empty, full};
     use agentyard_model::Secret;
 
     use super::*;
@@ -224,46 +221,76 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn what_was_looked_at_is_handed_on_unchanged() {
-        let mut sent = message_frame(&start(&["-l", "-c", "id"])).unwrap().to_vec();
-        sent.extend_from_slice(b"and more");
-        let request = Request::post("/").body(full(sent.clone())).unwrap();
-        let (request, command) = peek(request).await.unwrap();
-        assert_eq!(shown(&command.unwrap(), &Mask::nothing()), "id");
-        assert_eq!(request.into_body().collect().await.unwrap().to_bytes(), sent);
-        let nothing = Request::post("/").body(empty()).unwrap();
-        let (nothing, command) = peek(nothing).await.unwrap();
-        assert!(command.is_none());
-        assert!(nothing.into_body().collect().await.unwrap().to_bytes().is_empty());
-        let endless = Request::post("/")
-            .body(full(vec![0; MAX_START_BYTES + 1]))
-            .unwrap();
-        assert!(peek(endless).await.is_err());
+    fn mask(secret: &str) -> Mask {
+        Mask::new(&[("TOKEN".parse().unwrap(), Secret::new(secret))]).unwrap()
     }
 
     #[test]
     fn a_command_shows_neither_secrets_nor_control_characters_and_not_at_length() {
-        let mask = Mask::new(&[("TOKEN".parse().unwrap(), Secret::new("hunter22hunter22"))]).unwrap();
+        let mask = mask("hunter22hunter22");
         let text = shown(&start(&["-c", "echo hunter22hunter22 \u{1b}[0m"]), &mask);
         assert!(!text.contains("hunter22") && !text.contains('\u{1b}'), "{text}");
-        let long = shown(&start(&["-c", &"x".repeat(9000)]), &mask);
-        assert!(long.chars().count() <= MAX_SHOWN + 1, "{}", long.len());
+        for long in ["x", "\n", "é"] {
+            let long = shown(&start(&["-c", &long.repeat(9000)]), &mask);
+            assert_eq!(long.chars().count(), MAX_SHOWN + 1, "{long}");
+            assert!(long.ends_with('…'), "{long}");
+        }
+        assert_eq!(shown(&start(&["-l", "-c", "id"]), &mask), "id");
+    }
+
+    #[test]
+    fn no_part_of_a_secret_shows_where_a_text_is_cut() {
+        let secret: String = ('a'..='z').cycle().take(1500).collect();
+        let mask = mask(&secret);
+        for before in [0, 1, 400, 499, 501, 999] {
+            let text = format!("{}{secret}{secret}{secret}", "-".repeat(before));
+            let shown = cut(&text, &mask);
+            assert!(!shown.contains("abc"), "{before}: {shown}");
+        }
     }
 
     #[test]
     fn only_what_changes_something_is_written_down() {
         let post = &Method::POST;
-        assert_eq!(kind(ENVD_PORT, post, "/process.Process/Start"), Kind::Start);
-        assert_eq!(
-            kind(ENVD_PORT, &Method::PUT, "/process.Process/Start"),
-            Kind::Start
-        );
-        assert_eq!(kind(ENVD_PORT, post, "/process.Process/List"), Kind::Other);
-        assert_eq!(kind(ENVD_PORT, &Method::GET, "/files"), Kind::Other);
-        assert_eq!(kind(ENVD_PORT, post, "/files"), Kind::Write);
-        assert_eq!(kind(8080, post, "/execute"), Kind::Other);
-        assert_eq!(kind(INTERPRETER_PORT, post, "/execute"), Kind::Code);
+        let start = "/process.Process/Start";
+        for method in [post, &Method::PUT] {
+            assert_eq!(Deed::of(ENVD_PORT, method, start), Some(Deed::Start));
+        }
+        assert_eq!(Deed::of(ENVD_PORT, post, "/process.Process/List"), None);
+        assert_eq!(Deed::of(ENVD_PORT, &Method::GET, "/files"), None);
+        assert_eq!(Deed::of(ENVD_PORT, post, "/files"), Some(Deed::Write));
+        assert_eq!(Deed::of(8080, post, "/execute"), None);
+        assert_eq!(Deed::of(INTERPRETER_PORT, post, "/execute"), Some(Deed::RunCode));
+    }
+
+    #[test]
+    fn what_is_done_is_told_with_what_it_is_done_to() {
+        for (deed, message, told) in [
+            (Deed::RunCode, r#"{"code":"1 + 1"}"#, "python: 1 + 1"),
+            (Deed::RunCode, r#"{"code":"ls","language":"bash"}"#, "bash: ls"),
+            (
+                Deed::RunCode,
+                r#"{"code":"x","context_id":"c1","env_vars":{"A":"b"}}"#,
+                "context c1: x",
+            ),
+            (Deed::Write, "username=user&path=%2Fa%20b+c", "write /a b c"),
+            (
+                Deed::Write,
+                "username=user&path=",
+                "write files that the request names one by one",
+            ),
+            (Deed::MakeDirectory, r#"{"path":"/a"}"#, "make directory /a"),
+            (Deed::Remove, r#"{"path":"a/b"}"#, "remove a/b"),
+            (
+                Deed::Move,
+                r#"{"source":"/a","destination":"/b"}"#,
+                "move /a to /b",
+            ),
+            // It is written down that somebody tried.
+            (Deed::Remove, "garbled", "remove "),
+        ] {
+            assert_eq!(deed.told(message.as_bytes()), told, "{deed:?} {message}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use sha2::{Digest as _, Sha256};
 
-use crate::sandboxes::{create_with, platform, script};
+use crate::sandboxes::{create_with, platform, said, script};
 use crate::yard::{ann, audit, kind, local};
 
 async fn made(services: &Services) -> SandboxAccess {
@@ -210,15 +210,60 @@ async fn what_is_started_and_changed_is_written_down_without_secrets() {
         .visit(id, ENVD_PORT, Some(&made.access_token))
         .await
         .unwrap();
-    let write = Request::post("/files?path=/home/user/a")
-        .body(full("content"))
-        .unwrap();
-    sandboxes.exchange(&visit, write).await.unwrap();
+    for (address, kind, body) in [
+        (
+            "/files?path=%2Fhome%2Fuser%2Fa&username=user",
+            "application/octet-stream",
+            "content",
+        ),
+        (
+            "/filesystem.Filesystem/MakeDir",
+            "application/json",
+            r#"{"path":"below"}"#,
+        ),
+        (
+            "/filesystem.Filesystem/Move",
+            "application/json",
+            r#"{"source":"a","destination":"below/b"}"#,
+        ),
+        (
+            "/filesystem.Filesystem/Remove",
+            "application/json",
+            r#"{"path":"hunter22hunter22"}"#,
+        ),
+    ] {
+        let request = Request::post(address).header("content-type", kind);
+        let answer = sandboxes
+            .exchange(&visit, request.body(full(body)).unwrap())
+            .await;
+        assert_eq!(answer.unwrap().status(), StatusCode::OK, "{address}");
+    }
     let changed = audit(&platform, "sandbox_file_change").await;
+    let changed: Vec<&str> = changed.iter().map(|row| row.target.as_str()).collect();
+    let expected = [
+        "remove ***API_TOKEN***",
+        "move a to below/b",
+        "make directory below",
+        "write /home/user/a",
+    ];
+    assert_eq!(changed, expected.map(|what| format!("{id}: {what}")));
+    let moved = said(&platform.services, id, "cat below/b").await;
+    assert_eq!(moved, "content", "what was looked at was handed on");
+    let interpreter = sandboxes
+        .visit(id, INTERPRETER_PORT, Some(&made.access_token))
+        .await
+        .unwrap();
+    let code = Request::post("/execute")
+        .body(full(r#"{"code":"1 + 1 # hunter22hunter22"}"#))
+        .unwrap();
+    let answer = sandboxes.exchange(&interpreter, code).await.unwrap();
+    let said = answer.into_body().collect().await.unwrap().to_bytes();
     assert!(
-        changed[0].target.contains("write path=/home/user/a"),
-        "{changed:?}"
+        String::from_utf8_lossy(&said).contains(r#""text":"2""#),
+        "{said:?}"
     );
+    let run = audit(&platform, "sandbox_run_code").await;
+    assert_eq!(run[0].target, format!("{id}: python: 1 + 1 # ***API_TOKEN***"));
     let read = Request::get("/health").body(empty()).unwrap();
     let read = sandboxes.exchange(&visit, read).await.unwrap();
     assert_eq!(read.status(), StatusCode::NO_CONTENT);

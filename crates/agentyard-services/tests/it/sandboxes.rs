@@ -36,7 +36,7 @@ pub(crate) async fn script(services: &Services, id: SandboxId, text: &str) -> Re
     services.sandboxes.run(&local(), id, command).await
 }
 
-async fn said(services: &Services, id: SandboxId, text: &str) -> String {
+pub(crate) async fn said(services: &Services, id: SandboxId, text: &str) -> String {
     let ran = script(services, id, text).await.unwrap();
     assert_eq!(ran.exit_code, Some(0), "{ran:?}");
     ran.stdout.text.trim_end().to_owned()

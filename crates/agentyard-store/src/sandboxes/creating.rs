@@ -46,6 +46,7 @@ impl Sandboxes<'_> {
             &new.environment,
             new.lifecycle,
             &new.network,
+            new.timeout,
         );
         let wish = hex::encode(key.derive(&format!("wish:{}", written(&wish)?)));
         let mut transaction = self.store.begin_hastily(ATTEMPT).await?;
@@ -88,7 +89,7 @@ impl Sandboxes<'_> {
         .bind(wish)
         .bind(new.idempotency_key.as_deref())
         .bind(now)
-        .bind(new.ends_at)
+        .bind(now.after(new.timeout))
         .push(COLUMNS);
         let row = transaction.fetch_optional(&query).await?;
         let row = row.ok_or_else(|| Error::not_found("sandbox", new.id))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agentyard_model::{
     Lifecycle, NewSandbox, Sandbox, SandboxFilter, SandboxId, SandboxNetwork, SandboxState, Secret, Snapshot,
-    SnapshotId, TenantId, Timestamp,
+    SnapshotId, TenantId,
 };
 use agentyard_store::{Creation, Error, SandboxToken, Store};
 use agentyard_testkit::on_both_databases;
@@ -21,7 +21,7 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn new(ends_at: Timestamp) -> NewSandbox {
+fn new() -> NewSandbox {
     NewSandbox {
         id: SandboxId::new(),
         tenant: LOCAL,
@@ -40,7 +40,7 @@ fn new(ends_at: Timestamp) -> NewSandbox {
             ..SandboxNetwork::default()
         },
         keeper: "yard".to_owned(),
-        ends_at,
+        timeout: Duration::ZERO,
         idempotency_key: None,
         most_of_tenant: 3,
         most: 4,
@@ -57,7 +57,7 @@ async fn made(store: &Store, new: &NewSandbox) -> Sandbox {
 
 on_both_databases!(a_sandbox_goes_through_its_states, async |database| {
     let (store, clock) = (&database.store, &database.clock);
-    let new = new(clock.now());
+    let new = new();
     let row = made(store, &new).await;
     assert_eq!(
         (row.state, &row.metadata, row.lifecycle, &row.network),
@@ -116,7 +116,7 @@ on_both_databases!(a_sandbox_goes_through_its_states, async |database| {
 
 on_both_databases!(the_environment_is_sealed, async |database| {
     let store = &database.store;
-    let row = made(store, &new(database.clock.now())).await;
+    let row = made(store, &new()).await;
     let read = store.sandboxes().environment(row.id).await.unwrap();
     assert_eq!(read["API_KEY"].expose(), "hunter22");
     let other = store.sandboxes().environment(SandboxId::new()).await;
@@ -124,19 +124,19 @@ on_both_databases!(the_environment_is_sealed, async |database| {
 });
 
 on_both_databases!(sandboxes_are_bounded_by_tenant_and_in_all, async |database| {
-    let (store, now) = (&database.store, database.clock.now());
+    let store = &database.store;
     let elsewhere = create_tenant(store, "elsewhere").await.id;
     for _ in 0..3 {
-        made(store, &new(now)).await;
+        made(store, &new()).await;
     }
     let create = |new: NewSandbox| async move {
         let event = event_in(new.tenant, "create");
         store.sandboxes().create(&new, &event).await.unwrap()
     };
-    assert_eq!(create(new(now)).await, Creation::TenantFull);
+    assert_eq!(create(new()).await, Creation::TenantFull);
     let foreign = || NewSandbox {
         tenant: elsewhere,
-        ..new(now)
+        ..new()
     };
     made(store, &foreign()).await;
     assert_eq!(create(foreign()).await, Creation::Full);
@@ -152,7 +152,7 @@ on_both_databases!(
         let (store, clock) = (&database.store, &database.clock);
         let keyed = || NewSandbox {
             idempotency_key: Some("k".to_owned()),
-            ..new(clock.now())
+            ..new()
         };
         let first = made(store, &keyed()).await;
         let create = |new: NewSandbox| async move {
@@ -160,11 +160,35 @@ on_both_databases!(
             store.sandboxes().create(&new, &event).await.unwrap()
         };
         assert_eq!(create(keyed()).await, Creation::Existing(first.clone()));
-        let other = NewSandbox {
-            environment: map(&[("API_KEY", "another")]),
-            ..keyed()
-        };
-        assert_eq!(create(other).await, Creation::OtherWish(first.clone()));
+        let others = [
+            NewSandbox {
+                template: "another".to_owned(),
+                ..keyed()
+            },
+            NewSandbox {
+                metadata: map(&[("task", "8")]),
+                ..keyed()
+            },
+            NewSandbox {
+                environment: map(&[("API_KEY", "another")]),
+                ..keyed()
+            },
+            NewSandbox {
+                lifecycle: Lifecycle::default(),
+                ..keyed()
+            },
+            NewSandbox {
+                network: SandboxNetwork::default(),
+                ..keyed()
+            },
+            NewSandbox {
+                timeout: Duration::from_secs(1),
+                ..keyed()
+            },
+        ];
+        for other in others {
+            assert_eq!(create(other).await, Creation::OtherWish(first.clone()));
+        }
         let of_another = NewSandbox {
             owner: "user bob".to_owned(),
             ..keyed()
@@ -183,7 +207,7 @@ on_both_databases!(sandboxes_are_listed_by_age_and_filtered, async |database| {
             store,
             &NewSandbox {
                 metadata: map(&[("task", task), ("all", "yes")]),
-                ..new(clock.now())
+                ..new()
             },
         )
         .await;

@@ -103,6 +103,7 @@ fn this_machine_can_be_examined() {
             "git confinement",
             "workspaces",
             "sandbox",
+            "standing sandboxes",
             "user namespaces",
             "bubblewrap",
             "cgroups",

@@ -13,23 +13,12 @@ const WHAT: &str = "workspaces";
 /// The remedy for a way that was asked for and cannot be had.
 const ANY_WAY: &str = "set `workspaces.way` to `auto`, or correct what is in the way";
 
-/// Tries the ways that count, where work would be done.
-pub(crate) fn look(
+/// Whether views can be mounted by processes that are started now, as whoever asks.
+pub(super) fn views(
     settings: &WorkspaceSettings,
     trial: Option<&Trial>,
     work_place: &Path,
-    isolation: &[Finding],
-) -> Finding {
-    let overlay = match settings.way {
-        WorkspaceWay::Auto | WorkspaceWay::Overlay => overlay(settings, trial, work_place),
-        WorkspaceWay::Reflink | WorkspaceWay::Checkout => Ok(()),
-    };
-    let reflink = isolation.iter().find(|finding| finding.what == "reflink");
-    decide(settings.way, overlay, reflink)
-}
-
-/// Whether views can be mounted by processes that are started now, as whoever asks.
-fn overlay(settings: &WorkspaceSettings, trial: Option<&Trial>, work_place: &Path) -> Result<(), String> {
+) -> Result<(), String> {
     let is_root = rustix::process::geteuid().is_root();
     match (namespace::obstacle(settings), trial) {
         (Some(reason), _) if !is_root => Err(reason.to_owned()),
@@ -38,13 +27,14 @@ fn overlay(settings: &WorkspaceSettings, trial: Option<&Trial>, work_place: &Pat
     }
 }
 
-fn decide(way: WorkspaceWay, overlay: Result<(), String>, reflink: Option<&Finding>) -> Finding {
+/// Says it, by what was tried where work would be done.
+pub(super) fn look(way: WorkspaceWay, views: Result<(), String>, reflink: Option<&Finding>) -> Finding {
     let reflink = match reflink {
         Some(finding) if finding.state == State::Ok => Ok(()),
         Some(finding) => Err(finding.detail.as_str()),
         None => Err("not tried"),
     };
-    match (way, overlay, reflink) {
+    match (way, views, reflink) {
         (WorkspaceWay::Auto | WorkspaceWay::Overlay, Ok(()), _) => {
             Finding::ok(WHAT, "views, mounted by overlayfs")
         }
@@ -81,7 +71,7 @@ mod tests {
         let works = Finding::ok("reflink", "a file was cloned");
         let fails = Finding::missing("reflink", "no clone", "use btrfs");
         let told = |way, overlay: Result<(), &str>, reflink| {
-            let finding = decide(way, overlay.map_err(ToOwned::to_owned), Some(reflink));
+            let finding = look(way, overlay.map_err(ToOwned::to_owned), Some(reflink));
             (finding.state, finding.detail)
         };
         let auto = WorkspaceWay::Auto;
@@ -107,7 +97,7 @@ mod tests {
     #[test]
     fn a_way_that_was_asked_for_is_told_when_it_fails() {
         let fails = Finding::missing("reflink", "no clone", "use btrfs");
-        let state = |way| decide(way, Err("forbidden".to_owned()), Some(&fails)).state;
+        let state = |way| look(way, Err("forbidden".to_owned()), Some(&fails)).state;
         assert_eq!(state(WorkspaceWay::Overlay), State::Missing);
         assert_eq!(state(WorkspaceWay::Reflink), State::Missing);
         assert_eq!(state(WorkspaceWay::Checkout), State::Ok);

@@ -72,6 +72,26 @@ fn failures_are_told_as_the_clients_expect() {
 }
 
 #[test]
+fn tenants_are_apart() {
+    let scene = Scene::new();
+    let keys = [
+        ("ADMINISTRATOR_API_KEY", scene.administrator()),
+        ("OTHER_TENANT_API_KEY", scene.administrator_of_another_tenant()),
+    ];
+    scene.run(Client::BlockingPython, "tenants", &keys);
+    scene.run(Client::AsyncPython, "tenants", &keys);
+    let found = scene.json(&["audit", "search", "--json", "--limit", "100"]);
+    let rows = found["records"].as_array().unwrap_or_else(|| panic!("{found}"));
+    // What the other tenant made is in its own log.
+    let made = rows
+        .iter()
+        .filter(|row| row["action"] == "sandbox_create")
+        .count();
+    assert_eq!(made, 4, "{found}");
+    scene.end();
+}
+
+#[test]
 fn git_works_inside() {
     let scene = Scene::new();
     scene.drive("git", &Client::ALL);
@@ -201,6 +221,16 @@ fn every_step_is_in_the_audit_log_and_beside_the_workspaces() {
         "sandbox_run_code",
     ] {
         assert!(actions.contains(&action), "{action} is not among {actions:?}");
+    }
+    let targets: Vec<&str> = rows.iter().filter_map(|row| row["target"].as_str()).collect();
+    for what in [
+        "echo started",
+        "write note",
+        "make directory below",
+        "python: 1 + 1",
+    ] {
+        let target = format!("{id}: {what}");
+        assert!(targets.contains(&&*target), "{target} is not among {targets:?}");
     }
     assert!(scene.say(&["audit", "verify"]).contains("whole"));
     scene.say(&["sandbox", "kill", id]);

@@ -1,240 +1,13 @@
 //! E2B's face as bytes: who is let in, what is refused and how, and what passes in and out of sandboxes. That the
 //! official clients work is tried with them.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::process::Stdio;
+mod websockets;
+mod yard;
 
-use base64::Engine as _;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
-use crate::support::{PATIENCE, Place, Server, free_port};
-
-/// An answer: its status, its head as text, and its body.
-struct Answer {
-    status: u16,
-    head: String,
-    body: Vec<u8>,
-}
-
-impl Answer {
-    fn json(&self) -> Value {
-        serde_json::from_slice(&self.body)
-            .unwrap_or_else(|_| panic!("{} {}", self.head, String::from_utf8_lossy(&self.body)))
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    /// Checks that it is an error in E2B's shape, and gives what it says.
-    fn fault(&self) -> (u16, String) {
-        let body = self.json();
-        assert_eq!(body["code"], self.status, "{}", self.text());
-        (self.status, body["message"].as_str().unwrap().to_owned())
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim())
-        })
-    }
-}
-
-/// A server with what it takes to talk to it.
-struct Yard {
-    server: Server,
-    key: String,
-    _place: Place,
-}
-
-impl Yard {
-    fn start(arguments: &[&str]) -> Self {
-        let place = Place::new();
-        let address = format!("127.0.0.1:{}", free_port());
-        let mut command = place.command(&[&["serve", "--listen", &address], arguments].concat());
-        // What is found first elsewhere may not work inside.
-        command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
-        let server = Server::of(command.stderr(Stdio::null()), &address);
-        let key = server
-            .greeting
-            .lines()
-            .map(str::trim)
-            .find(|line| line.starts_with("ay_"));
-        Self {
-            key: key.unwrap_or("any").to_owned(),
-            server,
-            _place: place,
-        }
-    }
-
-    /// One request by hand: no client stands between the test and the bytes.
-    fn ask(&self, line: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let host = &self.server.address;
-        self.ask_at(host, line, headers, body)
-    }
-
-    fn ask_at(&self, host: &str, line: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = TcpStream::connect(&self.server.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut request = format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
-        for (name, value) in headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
-        }
-        request.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8(answer[..end].to_vec()).unwrap();
-        let mut body = answer[end + 4..].to_vec();
-        if head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
-            body = unchunked(&body);
-        }
-        Answer {
-            status: head.split(' ').nth(1).unwrap().parse().unwrap(),
-            head,
-            body,
-        }
-    }
-
-    fn call(&self, line: &str, body: &Value) -> Answer {
-        let body = if body.is_null() {
-            String::new()
-        } else {
-            body.to_string()
-        };
-        self.ask(line, &[("X-API-KEY", &self.key)], &body)
-    }
-
-    fn create(&self, more: Value) -> Created {
-        let mut new = json!({ "templateID": "base", "timeout": 120 });
-        new.as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        let answer = self.call("POST /v2/sandboxes", &new);
-        assert_eq!(answer.status, 201, "{}", answer.text());
-        let created = answer.json();
-        let text = |name: &str| created[name].as_str().unwrap().to_owned();
-        Created {
-            id: text("sandboxID"),
-            access: text("envdAccessToken"),
-            traffic: text("trafficAccessToken"),
-        }
-    }
-
-    /// A request to a port of a sandbox.
-    fn visit(&self, sandbox: &Created, port: &str, token: (&str, &str), line: &str, body: &str) -> Answer {
-        let headers = [
-            ("E2b-Sandbox-Id", &*sandbox.id),
-            ("E2b-Sandbox-Port", port),
-            token,
-        ];
-        self.ask(line, &headers, body)
-    }
-
-    /// Starts a program that goes on.
-    fn start_server(&self, sandbox: &Created, port: u16) {
-        let program = format!(
-            "import http.server, time\n\
-             class Page(http.server.BaseHTTPRequestHandler):\n\
-             \x20def do_GET(self):\n\
-             \x20 while self.path == '/wait': time.sleep(1)\n\
-             \x20 body = repr(sorted(k.lower() for k in self.headers.keys())).encode()\n\
-             \x20 self.send_response(200)\n\
-             \x20 self.send_header('Set-Cookie', 'a=b')\n\
-             \x20 self.send_header('Content-Type', 'text/html')\n\
-             \x20 self.send_header('Content-Length', str(len(body)))\n\
-             \x20 self.end_headers()\n\
-             \x20 self.wfile.write(body)\n\
-             http.server.HTTPServer(('127.0.0.1', {port}), Page).serve_forever()\n"
-        );
-        let start =
-            json!({ "process": { "cmd": "/usr/bin/env", "args": ["python3", "-c", program] } }).to_string();
-        let mut stream = TcpStream::connect(&self.server.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request = format!(
-            "POST /process.Process/Start HTTP/1.1\r\nHost: {}\r\nE2b-Sandbox-Id: {}\r\nX-Access-Token: {}\r\n\
-             Content-Type: application/connect+json\r\nConnect-Protocol-Version: 1\r\nContent-Length: {}\r\n\r\n",
-            self.server.address,
-            sandbox.id,
-            sandbox.access,
-            start.len() + 5
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        stream.write_all(&[0]).unwrap();
-        stream
-            .write_all(&u32::try_from(start.len()).unwrap().to_be_bytes())
-            .unwrap();
-        stream.write_all(start.as_bytes()).unwrap();
-        let mut read = Vec::new();
-        while !String::from_utf8_lossy(&read).contains("\"pid\"") {
-            let mut buffer = [0; 4096];
-            let length = stream.read(&mut buffer).unwrap();
-            assert!(length > 0, "{}", String::from_utf8_lossy(&read));
-            read.extend_from_slice(&buffer[..length]);
-        }
-        // It goes on though nobody listens to it any more.
-        drop(stream);
-    }
-
-    /// Waits until a server in a sandbox answers.
-    fn await_server(&self, sandbox: &Created, port: &str, token: (&str, &str)) -> Answer {
-        let started = std::time::Instant::now();
-        loop {
-            let answer = self.visit(sandbox, port, token, "GET /", "");
-            if answer.status != 502 || started.elapsed() > PATIENCE {
-                return answer;
-            }
-            assert!(answer.fault().1.contains("port is not open"), "{}", answer.text());
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    }
-}
-
-struct Created {
-    id: String,
-    access: String,
-    traffic: String,
-}
-
-impl Created {
-    fn access(&self) -> (&str, &str) {
-        ("X-Access-Token", &self.access)
-    }
-
-    fn traffic(&self) -> (&str, &str) {
-        ("E2B-Traffic-Access-Token", &self.traffic)
-    }
-
-    /// The signature of a file's address.
-    fn signature(&self, path: &str, operation: &str, expiration: Option<i64>) -> String {
-        let mut text = format!("{path}:{operation}::{}", self.access);
-        if let Some(expiration) = expiration {
-            text.push_str(&format!(":{expiration}"));
-        }
-        let digest = base64::engine::general_purpose::STANDARD_NO_PAD.encode(Sha256::digest(text));
-        let escaped = digest.replace('+', "%2B").replace('/', "%2F");
-        format!("v1_{escaped}")
-    }
-}
-
-const NO_TOKEN: (&str, &str) = ("X-Nothing", "nothing");
-
-fn unchunked(mut rest: &[u8]) -> Vec<u8> {
-    let mut whole = Vec::new();
-    loop {
-        let end = rest.windows(2).position(|two| two == b"\r\n").unwrap();
-        let length = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16).unwrap();
-        if length == 0 {
-            return whole;
-        }
-        whole.extend_from_slice(&rest[end + 2..end + 2 + length]);
-        rest = &rest[end + 2 + length + 2..];
-    }
-}
+use crate::support::PATIENCE;
+use yard::{Answer, NO_TOKEN, Yard};
 
 #[test]
 fn tokens_are_api_keys_here_and_nowhere_else() {
@@ -461,12 +234,33 @@ fn the_same_key_makes_the_same_sandbox() {
         let headers = [("X-API-KEY", &*yard.key), ("Idempotency-Key", "one-2")];
         yard.ask("POST /v2/sandboxes", &headers, &body.to_string())
     };
-    let first = create(&json!({ "templateID": "base" }));
+    let wish = json!({
+        "templateID": "base", "timeout": 120, "metadata": { "task": "1" }, "envVars": { "A": "1" },
+    });
+    let first = create(&wish);
     assert_eq!(first.status, 201, "{}", first.text());
-    let second = create(&json!({ "templateID": "base" }));
-    assert_eq!(second.json()["sandboxID"], first.json()["sandboxID"]);
-    let other = create(&json!({ "templateID": "base", "metadata": { "another": "one" } }));
-    assert_eq!(other.fault().0, 409);
+    let second = create(&wish);
+    assert_eq!(second.status, 201, "{}", second.text());
+    assert_eq!(second.json(), first.json());
+    for (field, value) in [
+        ("timeout", json!(121)),
+        ("metadata", json!({ "task": "2" })),
+        ("envVars", json!({ "A": "2" })),
+        ("templateID", json!("code-interpreter-v1")),
+        ("autoPause", json!(true)),
+        ("allow_internet_access", json!(false)),
+    ] {
+        let mut other = wish.clone();
+        other[field] = value;
+        let (status, message) = create(&other).fault();
+        assert_eq!(status, 409, "{field}: {message}");
+        assert!(message.contains("use a new key"), "{message}");
+    }
+    assert_eq!(
+        create(&wish).json(),
+        first.json(),
+        "a wish that was refused changes nothing"
+    );
 }
 
 #[test]
@@ -633,7 +427,10 @@ fn uploads_are_bounded() {
     assert_eq!(upload(1000).status, 200);
     let (status, message) = upload(1001).fault();
     assert_eq!(status, 413);
-    assert!(message.contains("http.max_sandbox_upload_bytes"), "{message}");
+    assert!(
+        message.contains("1000 bytes") && message.contains("http.max_sandbox_upload_bytes"),
+        "{message}"
+    );
 }
 
 #[test]

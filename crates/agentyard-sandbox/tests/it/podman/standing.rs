@@ -1,13 +1,15 @@
 //! Sandboxes that stay, in containers: what only these do.
 
 use std::fs;
+use std::path::Path;
 
-use agentyard_sandbox::{CommandError, Network, Reach, Sandbox as _};
+use agentyard_sandbox::{CommandError, Network, Podman, Reach, Sandbox as _};
 
-use super::yard::Yard;
+use super::yard::{SEARCH_PATH, Yard, settings};
 use crate::sandbox_suite::Plot;
 use crate::sandbox_suite::standing::{said, started, stood};
-use crate::support::until;
+use crate::support::{finish, until};
+use crate::victims::{self, Victim, with_word};
 
 #[tokio::test]
 async fn a_paused_container_stands_still_and_forks_of_it_go_their_own_ways() {
@@ -82,4 +84,48 @@ async fn an_image_that_cannot_run_our_program_is_named() {
     );
     assert!(remedy.contains("glibc"), "{remedy}");
     yard.has_no_container().await;
+}
+
+/// The server that is killed, with one container that runs and one that is paused.
+#[tokio::test]
+async fn victim() {
+    let told = victims::told();
+    let Some((word, directory)) = told.split_once(' ') else {
+        return;
+    };
+    let (podman, plot) = (
+        Podman::new(settings(Path::new(directory), SEARCH_PATH)),
+        Plot::new(),
+    );
+    let running = stood(&podman, plot.site_of("running", None).await).await;
+    let paused = stood(&podman, plot.site_of("paused", None).await).await;
+    let script = format!("trap '' TERM; exec setsid bash -c 'while :; do sleep 100; done' {word}");
+    let (_, _of_running) = started(&running, &script).await;
+    let (_, _of_paused) = started(&paused, &script).await;
+    paused.freeze().await.unwrap();
+    victims::wait_for_the_end(plot.path()).await;
+}
+
+#[tokio::test]
+async fn what_a_server_that_was_killed_leaves_is_removed_by_the_next() {
+    let yard = Yard::new();
+    let word = format!("victim-podman-{}", std::process::id());
+    let told = format!("{word} {}", yard.path().display());
+    let (server, directory) = Victim::begin("podman::standing::victim", &told);
+    // While a program takes another's place, it has no command line.
+    until(|| (with_word(&word) >= 2).then_some(()));
+    let number = server.id();
+    server.kill();
+    let next = yard.another_podman();
+    let mut command = next.start(yard.shell("true")).await.unwrap();
+    finish(&mut command).await.unwrap();
+    yard.has_no_container().await;
+    until(|| (with_word(&word) == 0).then_some(()));
+    let left = fs::read_dir(yard.path().join("service")).unwrap().flatten();
+    let left: Vec<_> = left
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.contains(&format!("-{number}-")))
+        .collect();
+    assert!(left.is_empty(), "sockets or mounts of the dead server: {left:?}");
+    fs::remove_dir_all(directory).unwrap();
 }

@@ -17,7 +17,7 @@ use crate::support::{Outcome, daemon, finish, leader};
 /// As whom commands run.
 pub(crate) const USER: u32 = 61184;
 
-const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 const PROGRAMS: &[&str] = &[
     "bash", "cat", "env", "false", "grep", "head", "id", "ls", "seq", "setsid", "sh", "sleep", "tail",
@@ -45,6 +45,10 @@ impl Yard {
         yard.import();
         yard.podman = Some(Podman::new(settings(yard.directory.path(), SEARCH_PATH)));
         yard
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {

@@ -12,6 +12,7 @@ async def main():
     result = await settle(sandbox.commands.run("echo started"))
     same("it runs a command", result.stdout, "started\n")
     await settle(sandbox.files.write("note", "written"))
+    await settle(sandbox.files.make_dir("below"))
     same("and code", (await settle(sandbox.run_code("1 + 1"))).text, "2")
 
 

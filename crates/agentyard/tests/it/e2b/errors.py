@@ -3,7 +3,7 @@
 import os
 
 import e2b
-from checks import CodeSandbox, Sandbox, a_sandbox, all_of, holds, raises, run, same, settle
+from checks import CodeSandbox, Sandbox, a_sandbox, all_of, holds, raises, run, same, settle, with_token
 
 # Of somebody who may run code, but see nothing of others; and of one who may only read.
 STRANGER = os.environ["STRANGER_API_KEY"]
@@ -51,17 +51,7 @@ async def readers(sandbox):
 
 
 async def wrong_tokens(sandbox):
-    config = e2b.ConnectionConfig(
-        extra_sandbox_headers={"E2b-Sandbox-Id": sandbox.sandbox_id, "E2b-Sandbox-Port": "49983", "X-Access-Token": "0" * 64}
-    )
-    intruder = Sandbox(
-        sandbox_id=sandbox.sandbox_id,
-        sandbox_domain=None,
-        envd_version=sandbox._envd_version,
-        envd_access_token="0" * 64,
-        traffic_access_token=None,
-        connection_config=config,
-    )
+    intruder = with_token(sandbox, "0" * 64)
     await raises("a wrong token runs nothing", e2b.AuthenticationException, lambda: intruder.commands.run("id"))
     await raises("and reads nothing", e2b.AuthenticationException, lambda: intruder.files.read("/etc/hostname"))
 

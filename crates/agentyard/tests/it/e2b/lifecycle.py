@@ -102,10 +102,14 @@ async def is_over(sandbox):
 
 async def asked_twice():
     key = str(uuid.uuid4())
-    first = await settle(Sandbox.create(idempotency_key=key))
+    wish = {"idempotency_key": key, "timeout": 120, "metadata": {"task": "1"}, "envs": {"GIVEN": "yes"}}
+    first = await settle(Sandbox.create(**wish))
     try:
-        second = await settle(Sandbox.create(idempotency_key=key))
+        second = await settle(Sandbox.create(**wish))
         same("who asks twice with one key gets one", second.sandbox_id, first.sandbox_id)
+        for other in ({"timeout": 121}, {"metadata": {}}, {"envs": {"GIVEN": "no"}}, {"template": "code-interpreter-v1"}):
+            error = await raises("who asks for something else gets none", e2b.SandboxException, lambda: Sandbox.create(**(wish | other)))
+            same("which is a conflict", error.status_code, 409)
     finally:
         await settle(first.kill())
 

@@ -3,13 +3,11 @@
 `open.example` and `other.example` are answered by the test, through the proxy that the server was told to use.
 """
 
-import http.client
 import json
 import os
-import urllib.parse
 
 import e2b
-from checks import a_sandbox, becomes_true, holds, run, same, settle
+from checks import a_sandbox, ask, becomes_true, holds, run, same, settle
 
 FETCH = "curl --silent --show-error --fail --max-time 10 http://{}/"
 
@@ -58,18 +56,6 @@ async def shut():
         same("or with a small one", seen, [True, False])
         network = (await settle(sandbox.get_info())).network
         same("which is told, too", (network["allow_out"], network["deny_out"]), (["open.example"], ["0.0.0.0/0"]))
-
-
-def ask(sandbox, port, token, path="/"):
-    """Asks a server in the sandbox, as the hosted service has its addresses."""
-    server = urllib.parse.urlsplit(os.environ["E2B_SANDBOX_URL"]).netloc
-    connection = http.client.HTTPConnection(server, timeout=30)
-    headers = {"E2b-Sandbox-Id": sandbox.sandbox_id, "E2b-Sandbox-Port": str(port)}
-    if token:
-        headers["E2b-Traffic-Access-Token"] = token
-    connection.request("GET", path, headers=headers)
-    answer = connection.getresponse()
-    return answer.status, answer.read().decode()
 
 
 async def incoming(sandbox):

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use agentyard_model::Clock;
+use agentyard_store::{Store, StoreSettings};
 use agentyard_testkit::TestRepository;
 use serde_json::Value;
 
@@ -75,6 +77,28 @@ impl Scene {
 
     pub(super) fn home(&self) -> &Path {
         self.place.home()
+    }
+
+    /// The administrator's own key.
+    pub(super) fn administrator(&self) -> String {
+        self.administrator.clone()
+    }
+
+    /// The key of the administrator of another tenant. No command makes one, so it is put into the server's database
+    /// while it serves.
+    pub(super) fn administrator_of_another_tenant(&self) -> String {
+        let settings = StoreSettings {
+            data_dir: self.home().join(".local/share/agentyard"),
+            ..StoreSettings::default()
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(async {
+            let store = Store::lazy(settings, Clock::System);
+            let tenant = agentyard_testkit::add_tenant(&store, "elsewhere").await;
+            let secret = agentyard_testkit::add_administrator(&store, tenant).await;
+            store.close().await;
+            secret.expose().to_owned()
+        })
     }
 
     /// Stops the server as an operator would, and starts it again where it was.
