@@ -183,9 +183,14 @@ impl Egress {
     }
 }
 
-/// Whether lists are written as they must be.
-pub(crate) fn check_reach(reach: &Reach) -> Result<(), InvalidEgress> {
-    Grant::parse(reach).map(drop)
+impl Reach {
+    /// Checks how the lists are written.
+    ///
+    /// # Errors
+    /// The first entry that is not written as it must be.
+    pub fn check(&self) -> Result<(), InvalidEgress> {
+        Grant::parse(self).map(drop)
+    }
 }
 
 impl Serving {

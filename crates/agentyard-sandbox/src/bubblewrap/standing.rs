@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use super::policy::Role;
 use super::{Inner, KEEPER_LIFE, writable};
 use crate::command::{Access, Command, CommandError, EndCause, Limits, Mount};
-use crate::egress::{Egress, check_reach};
+use crate::egress::Egress;
 use crate::leader::Led;
 use crate::sandbox::Awaited;
 use crate::standing::{Held, Load, Reach, STANDING_HOME, Scales, Site, Standing, end_of, invalid_reach};
@@ -84,7 +84,7 @@ impl Inner {
 
     /// The way out of a sandbox that stays. It is there even if it leads nowhere yet: that may change.
     fn standing_way_out(&self, reach: &Reach) -> Result<Option<(Egress, Reach)>, CommandError> {
-        check_reach(reach).map_err(|error| invalid_reach(&error))?;
+        reach.check().map_err(|error| invalid_reach(&error))?;
         match (&self.settings.egress, reach.network) {
             (Some(egress), _) => Ok(Some((egress.clone(), reach.clone()))),
             (None, network) => self.way_out(network),

@@ -18,7 +18,6 @@ use super::service::refused;
 use super::sources::writable;
 use super::{Circumstances, ImageName, Podman, api};
 use crate::command::{Access, CommandError, EndCause, Event, Mount, Network};
-use crate::egress::check_reach;
 use crate::sandbox::Awaited;
 use crate::standing::{Held, Load, Reach, Scales, Site, Standing, end_of, invalid_reach};
 
@@ -30,7 +29,7 @@ const MAX_WORDS: usize = 1000;
 
 impl Podman {
     pub(super) async fn stood_up(&self, site: Site) -> Result<Standing, CommandError> {
-        check_reach(&site.reach).map_err(|error| invalid_reach(&error))?;
+        site.reach.check().map_err(|error| invalid_reach(&error))?;
         let podman = self.for_image(site.image.as_deref())?;
         let service = podman.service().await?;
         let (image, runs) = podman.image(&service).await?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agentyard_model::SandboxNetwork;
+use agentyard_sandbox::Reach;
 
 use super::{DEFAULT_TIMEOUT, SandboxSettings};
 use crate::error::{Error, Result};
@@ -90,7 +91,7 @@ pub(super) fn environment(variables: &BTreeMap<String, String>) -> Result<()> {
     Ok(())
 }
 
-/// Whom a sandbox is to talk to. What they mean is for whoever lets it.
+/// Whom a sandbox is to talk to.
 pub(super) fn network(network: &SandboxNetwork) -> Result<()> {
     for (field, list) in [("allow_out", &network.allow_out), ("deny_out", &network.deny_out)] {
         let is_one = |destination: &String| {
@@ -104,6 +105,14 @@ pub(super) fn network(network: &SandboxNetwork) -> Result<()> {
                  `*.example.com` or `10.0.0.0/8`"
             )));
         }
+        let reach = Reach {
+            allowed: list.clone(),
+            ..Reach::default()
+        };
+        reach.check().map_err(|error| {
+            Error::invalid(format!("`{field}`: {error}"))
+                .hint("write host names, `*.` before one for all below it, addresses, or blocks such as 192.0.2.0/24")
+        })?;
     }
     Ok(())
 }
@@ -136,6 +145,22 @@ mod tests {
 
     fn one(name: &str, value: &str) -> BTreeMap<String, String> {
         [(name.to_owned(), value.to_owned())].into()
+    }
+
+    #[test]
+    fn destinations_are_names_addresses_and_blocks() {
+        let allowed = |text: &str| SandboxNetwork {
+            allow_out: vec![text.to_owned()],
+            ..SandboxNetwork::default()
+        };
+        for good in ["a.example", "*.example.com", "192.0.2.1", "2001:db8::/32"] {
+            assert!(network(&allowed(good)).is_ok(), "{good}");
+        }
+        for bad in ["", "a b", "192.0.2.0/33", "a*.example", "example.com/path"] {
+            let error = network(&allowed(bad)).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::InvalidInput, "{bad}");
+            assert!(error.message().starts_with("`allow_out`"), "{error}");
+        }
     }
 
     #[test]
