@@ -175,7 +175,7 @@ pub(crate) fn platform(
         configured: config.settings.repos.iter().map(configured).collect(),
         workspaces: workspaces(&config.settings.workspaces),
         wrapup_instructions: config.settings.git.wrapup_instructions_path.clone(),
-        machine: machine(&setting.environment),
+        machine: machine(&setting.environment, own_search_path(&setting.environment)),
         scratch: ScratchSettings {
             code_storage: config.settings.exec.code_storage_dir.clone(),
             too_wide: setting
@@ -189,8 +189,8 @@ pub(crate) fn platform(
     let runs = runs(&setting.environment, &config.settings)?;
     let search_path = runs.environment.iter().find(|(name, _)| name == "PATH");
     let search_path = search_path.map_or("", |(_, value)| value.as_str());
-    let environments =
-        crate::environments::settings(&config.settings, machine(&setting.environment), search_path);
+    let machine_of_commands = machine(&setting.environment, OsString::from(search_path));
+    let environments = crate::environments::settings(&config.settings, machine_of_commands, search_path);
     let executions = execution_log::settings(&config.settings.executions)?;
     let owner = owner_of_trees(&config.settings.sandbox);
     Ok(Platform {
@@ -250,11 +250,11 @@ fn variables(environment: &Environment, backend: Option<Backend>) -> Vec<(String
         };
         names.iter().filter_map(value).collect()
     };
-    let mut variables = vec![("TERM".to_owned(), "dumb".to_owned())];
+    let mut variables = vec![
+        ("TERM".to_owned(), "dumb".to_owned()),
+        ("PATH".to_owned(), search_path(environment, backend)),
+    ];
     variables.extend(known(COMMAND_VARIABLES));
-    if environment.value("PATH").is_none() {
-        variables.push(("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()));
-    }
     match backend {
         Some(Backend::Bubblewrap | Backend::Podman | Backend::E2b) => {
             let own = [("HOME", COMMAND_HOME), ("USER", "agent"), ("LOGNAME", "agent")];
@@ -265,19 +265,38 @@ fn variables(environment: &Environment, backend: Option<Backend>) -> Vec<(String
     variables
 }
 
+/// Where programs are looked for. What stands elsewhere on this machine would have to be sent to a service before it
+/// could run there, so what every system has comes first then.
+fn search_path(environment: &Environment, backend: Option<Backend>) -> String {
+    let own = environment.value("PATH").and_then(|path| path.to_str());
+    match own {
+        Some(own) if backend == Some(Backend::E2b) => format!("{EVERY_SYSTEMS_PATH}:{own}"),
+        Some(own) => own.to_owned(),
+        None => EVERY_SYSTEMS_PATH.to_owned(),
+    }
+}
+
+/// Where the server itself looks for programs.
+fn own_search_path(environment: &Environment) -> OsString {
+    environment
+        .value("PATH")
+        .map(ToOwned::to_owned)
+        .unwrap_or_default()
+}
+
+/// Where programs are on every system.
+const EVERY_SYSTEMS_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// What commands see of the environment, wherever they run.
-const COMMAND_VARIABLES: &[&str] = &["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
+const COMMAND_VARIABLES: &[&str] = &["LANG", "LC_ALL", "LC_CTYPE", "TZ"];
 
 /// What they see beside that on the host itself, where they run as the person.
 const PERSONS_VARIABLES: &[&str] = &["HOME", "USER", "LOGNAME", "TMPDIR"];
 
-/// This machine with the programs that the server itself finds. Nothing is tried on a file system.
-fn machine(environment: &Environment) -> Machine {
+/// This machine with the programs that are found on a search path. Nothing is tried on a file system.
+fn machine(environment: &Environment, search_path: OsString) -> Machine {
     Machine::new(MachineContext {
-        search_path: environment
-            .value("PATH")
-            .map(ToOwned::to_owned)
-            .unwrap_or_default(),
+        search_path,
         home: environment.home().map(Path::to_path_buf),
         runtime_directory: None,
         scratch: PathBuf::new(),
