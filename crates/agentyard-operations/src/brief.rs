@@ -64,14 +64,12 @@ const SAY_THEMSELVES: &[&str] = &[
 /// Arguments that are accepted for clients of other servers, and that no new caller needs.
 const FOR_OTHERS: &[&str] = &["abort", "acknowledgement", "continue_operation", "filename"];
 
-/// What tells nothing: what is left out is false, empty, or not negative.
-const KEYWORDS: &[&str] = &["additionalProperties"];
+/// Tells nothing that a caller needs: what is not among the arguments is refused anyway.
+const TELLS_NOTHING: &str = "additionalProperties";
 
 /// Takes from the schema what a caller can do without.
 pub(crate) fn shorten(schema: &mut Map<String, Value>) {
-    for keyword in KEYWORDS {
-        schema.shift_remove(*keyword);
-    }
+    schema.shift_remove(TELLS_NOTHING);
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
     };
@@ -110,7 +108,6 @@ mod tests {
     fn what_a_name_says_is_not_said_again() {
         let Value::Object(mut schema) = json!({
             "type": "object",
-            "description": "Do it.",
             "additionalProperties": false,
             "properties": {
                 "path": { "type": "string", "description": "Where." },
