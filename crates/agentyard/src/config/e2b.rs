@@ -47,8 +47,8 @@ pub(crate) struct E2bSettings {
     pub(crate) max_sandboxes: u32,
     /// How many all tenants may have together.
     pub(crate) max_sandboxes_in_all: u32,
-    /// How many sandboxes of ours stand ready before somebody asks for one; from the first that is made until nobody has
-    /// wanted one for ten minutes.
+    /// How many sandboxes of ours stand ready before somebody asks for one, with about 4 MB of memory each; from the
+    /// first that is made until nobody has wanted one for ten minutes.
     pub(crate) spare: u32,
     /// The most network that a sandbox of ours may have, which its owner can narrow: the Internet by default, as E2B's
     /// clients expect. `sandbox.network = "none"` holds for them too.
@@ -76,7 +76,7 @@ impl Default for E2bSettings {
             max_timeout_hours: 24,
             max_sandboxes: 64,
             max_sandboxes_in_all: 256,
-            spare: 16,
+            spare: 24,
             network: NetworkAccess::Full,
             public_traffic: false,
         }
