@@ -76,7 +76,7 @@ impl Default for E2bSettings {
             max_timeout_hours: 24,
             max_sandboxes: 64,
             max_sandboxes_in_all: 256,
-            spare: 24,
+            spare: 32,
             network: NetworkAccess::Full,
             public_traffic: false,
         }
